@@ -1,0 +1,126 @@
+"""Plain data: a score, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from pytest_ragbench.errors import UsageError
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was asked of a provider. ``calls`` counts requests that were sent, retries included."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    """US dollars, where a price is known."""
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            sum(costs) if costs else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of evidence: a claim (or chunk, question, entity) and the verdict on it."""
+
+    text: str
+    ok: bool | None = None
+    """True ✓, False ✗, None where the line only informs."""
+    reason: str = ""
+    chunk: int | None = None
+    """1-based number of the chunk that the verdict rests on."""
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The value of one metric for one sample (or for a set of them).
+
+    Always finite: what has no value raises :class:`~pytest_ragbench.errors.Unscored`.
+    ``float(score)`` gives the value.
+
+    Raises
+    ------
+    UsageError
+        Where ``value`` is not a finite number. It is converted to a plain float, so that numpy and
+        Decimal values can cross to another process.
+    """
+
+    metric: str
+    value: float
+    reason: str = ""
+    error_message: str = ""
+    """The judge's own words on what is wrong, where it gave some."""
+    evidence: tuple[Finding, ...] = ()
+    evidence_title: str = "claims"
+    judge: str | None = None
+    embedder: str | None = None
+    votes: int = 1
+    usage: Usage = Usage()
+    duration: float = 0.0
+    """Seconds spent waiting for judge and embedder (successful attempts; 0 for stored replies)."""
+    cached: bool = False
+    """True where every reply came from the store."""
+    sample_id: str | None = None
+    details: Mapping[str, Any] = field(default=_EMPTY)
+    """Parts of the value by name: ``precision``, ``recall``, ``n_claims`` ..."""
+
+    def __post_init__(self) -> None:
+        try:
+            value = float(self.value)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise UsageError(f"{self.metric}: a score must be a finite number, got {self.value!r}")
+        object.__setattr__(self, "value", value)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Builtin types only, ready for JSON and for another process."""
+        return plain(asdict(self) | {"details": dict(self.details)})
+
+
+def plain(value: Any) -> Any:
+    """The same value in exact builtin types.
+
+    Only those cross from an xdist worker; a ``numpy.float64`` (a subclass of float) would end the
+    run without results.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value) if type(value) is not str else value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return plain(value.tolist())
+    try:
+        return float(value)  # Decimal, Fraction
+    except (TypeError, ValueError):
+        return str(value)
