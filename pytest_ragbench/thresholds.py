@@ -140,7 +140,7 @@ def _better(scale: Scale) -> str:
 
 
 def _limit(operator: str, limit: float, scale: Scale) -> Threshold:
-    text = f"{operator}{limit:g}"
+    text = f"{operator}{limit:.12g}"
     if not math.isfinite(limit):
         raise UsageError(f"threshold {text!r} for {scale.metric} must be a finite number")
     _check_range(limit, text, scale)
