@@ -1,0 +1,110 @@
+"""What a judge is: something that answers tasks with typed replies.
+
+An LLM, the local judge, a panel and a recording are interchangeable behind :class:`Judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel
+
+from pytest_ragbench.scores import Usage
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Task(Generic[R]):
+    """One thing to ask a judge.
+
+    Subclasses are frozen dataclasses whose fields are the task's input. ``name`` picks the prompt,
+    ``reply_type`` the reply; :meth:`reply_schema` may narrow the schema to this very task (how many
+    verdicts, which grades).
+    """
+
+    @property
+    def name(self) -> str:
+        """The prompt's name: ``split_claims``."""
+        raise NotImplementedError
+
+    @property
+    def reply_type(self) -> type[R]:
+        raise NotImplementedError
+
+    @property
+    def lang(self) -> str:
+        """The language of the prompt: that of the texts under judgement."""
+        raise NotImplementedError
+
+    def data(self) -> Mapping[str, Any]:
+        """Untrusted texts by label (text, or list of texts that the prompt numbers from 1)."""
+        raise NotImplementedError
+
+    def options(self) -> Mapping[str, Any]:
+        """Trusted values that the instructions mention: ``{"count": 3}``."""
+        return {}
+
+    def reply_schema(self) -> dict[str, Any]:
+        """JSON schema that a reply to this very task must fit."""
+        return self.reply_type.model_json_schema()
+
+    def read(self, payload: Mapping[str, Any]) -> R:
+        """The typed reply.
+
+        Raises
+        ------
+        pydantic.ValidationError, ValueError
+            Where the payload does not fit this very task.
+        """
+        return self.reply_type.model_validate(payload)
+
+    def remainder(self, payload: Mapping[str, Any]) -> Task[R] | None:
+        """The part of this task that ``payload`` leaves open, where asking just for that makes sense."""
+        return None
+
+    def merge(self, payload: Mapping[str, Any], rest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """``payload`` completed by the reply to :meth:`remainder`."""
+        return {**payload, **rest}
+
+
+@dataclass(frozen=True)
+class Answered(Generic[R]):
+    """A judge's reply, and what it took to get it.
+
+    ``duration`` is in seconds, successful attempts only; 0 for a stored reply.
+    """
+
+    reply: R
+    judge: str
+    usage: Usage = Usage()
+    duration: float = 0.0
+    cached: bool = False
+    votes: int = 1
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Answers tasks. ``name`` is what reports show, e.g. ``"openai:gpt-4o-mini"``.
+
+    ``tasks`` holds the names of the tasks it can do, or None where it can do all: a metric that
+    needs another is a usage error before any call.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tasks(self) -> Collection[str] | None: ...
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        """Answer one task.
+
+        Raises
+        ------
+        JudgeError
+            Unreachable, refused, truncated, or unreadable after one more try. Never a default.
+        """
+        ...

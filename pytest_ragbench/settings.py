@@ -1,0 +1,249 @@
+"""Configuration: one frozen, validated object, built once.
+
+Layers, later ones win: defaults; ``[tool.ragbench]`` in ``pyproject.toml``; ``ragbench.toml``;
+``RAGBENCH_*`` variables; command-line options.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from pytest_ragbench.errors import UsageError
+
+Layer = tuple[str, Mapping[str, Any]]
+"""Where values come from (for messages), and the values."""
+
+PREFIX = "RAGBENCH_"
+
+
+def _http_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError("must be an http:// or https:// URL")
+    if parts.username or parts.password:
+        raise ValueError("must not carry a password; name the variable that holds it in auth_env")
+    return url.rstrip("/")
+
+
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RetrySettings(_Section):
+    """Retries of what can heal: timeouts, connection errors, 408, 409, 429, 5xx."""
+
+    attempts: int = Field(default=4, ge=1, le=20)
+    wait: float = Field(default=0.5, ge=0, le=60, description="First wait in seconds; doubles, with jitter.")
+    max_wait: Seconds = Field(default=30.0, description="No single wait is longer, whatever Retry-After says.")
+
+
+class ProviderSettings(_Section):
+    """An OpenAI-compatible service."""
+
+    base_url: HttpUrl | None = None
+    api_key_env: str | None = Field(default=None, description="Variable that holds the key.")
+    model: str | None = None
+    embedding_model: str | None = None
+    structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = "auto"
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    seed: int | None = None
+    max_tokens: int = Field(default=2048, ge=16)
+    timeout: Seconds = 30.0
+    max_concurrency: int = Field(default=16, ge=1)
+    headers: Mapping[str, str] = {}
+    extra_body: Mapping[str, Any] = {}
+    retry: RetrySettings = RetrySettings()
+
+
+class ReplyMapping(_Section):
+    """JMESPath expressions over the service's JSON reply; unset ones are found by usual names."""
+
+    answer: str | None = None
+    contexts: str | None = None
+    context_ids: str | None = None
+    context_scores: str | None = None
+    metadata: str | None = None
+
+
+class RagSettings(_Section):
+    """The system under test."""
+
+    url: HttpUrl | None = None
+    method: Literal["GET", "POST", "PUT"] = "GET"
+    path: str = "/llm/search-rag"
+    parameter: str | None = Field(default="questions", description="Query parameter that carries the question.")
+    headers: Mapping[str, str] = {}
+    body: Any = Field(default=None, description="JSON body; {question} inside its texts is filled in.")
+    auth_env: str | None = Field(default=None, description="Variable whose value goes into auth_header.")
+    auth_header: str = "Authorization"
+    auth_scheme: str = "Bearer"
+    timeout: Seconds = 60.0
+    max_concurrency: int = Field(default=8, ge=1)
+    max_bytes: int = Field(default=20_000_000, ge=1000)
+    retry: RetrySettings = RetrySettings()
+    reply: ReplyMapping = ReplyMapping()
+    reuse_answers: bool = Field(default=False, description="Keep answers for later runs too.")
+
+
+class Settings(_Section):
+    """All settings of a run."""
+
+    judge: str | None = Field(default=None, description="'local', 'PROVIDER' or 'PROVIDER:MODEL'.")
+    embedder: str | None = Field(
+        default=None, description="'local', 'PROVIDER:MODEL' or 'sentence-transformers:MODEL'."
+    )
+    rag: RagSettings = RagSettings()
+    providers: Mapping[str, ProviderSettings] = {}
+    questions: str | None = Field(default=None, description="Question file for tests that name none.")
+    store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
+    lang: str | None = Field(default=None, description="Language of samples that don't say.")
+    votes: int = Field(default=1, ge=1, le=15)
+    thresholds: Mapping[str, str | float] = {}
+
+    sources: tuple[str, ...] = Field(default=(), description="The files and variables that were read.")
+
+
+def load_settings(
+    directory: Path | None = None,
+    *,
+    root: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read and merge all layers.
+
+    Parameters
+    ----------
+    directory
+        Where to start looking for the configuration files; the nearest directory upwards, to
+        ``root``, that holds one is taken.
+    options
+        Dotted keys from the command line: ``{"rag.url": "http://..."}``; None values are left out.
+
+    Raises
+    ------
+    UsageError
+        Naming the key and the file, variable or option it came from.
+    """
+    start = (directory or Path.cwd()).resolve()
+    layers = _file_layers(start, (root or start).resolve())
+    layers.append(("environment", _environment(os.environ if environ is None else environ)))
+    layers.append(("command line", _nested({k: v for k, v in (options or {}).items() if v is not None})))
+    merged: dict[str, Any] = {}
+    for _, values in layers:
+        merged = _merged(merged, values)
+    merged["sources"] = tuple(name for name, values in layers if values)
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise UsageError(_explain(error, layers)) from None
+
+
+def _file_layers(start: Path, root: Path) -> list[Layer]:
+    """The nearest directory from ``start`` up to ``root`` that configures ragbench."""
+    candidates = [start, *start.parents]
+    if root in candidates:
+        candidates = candidates[: candidates.index(root) + 1]
+    for directory in candidates:
+        layers = []
+        if (pyproject := directory / "pyproject.toml").is_file():
+            table = _toml(pyproject).get("tool", {}).get("ragbench")
+            if table is not None:
+                layers.append((f"{pyproject} [tool.ragbench]", table))
+        if (own := directory / "ragbench.toml").is_file():
+            layers.append((str(own), _toml(own)))
+        if layers:
+            return layers
+    return []
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: can't be read as TOML: {error}") from None
+
+
+# The short names are what people type most; every other key is RAGBENCH_SECTION__KEY.
+_SHORT = {"RAG_URL": "rag.url"}
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    known = set(Settings.model_fields)
+    values: dict[str, Any] = {}
+    for name, value in environ.items():
+        if not name.upper().startswith(PREFIX) or not value:
+            continue
+        rest = name[len(PREFIX) :].upper()
+        dotted = _SHORT.get(rest, rest.lower().replace("__", "."))
+        if dotted.split(".")[0] in known:  # other RAGBENCH_ names may belong to someone else
+            values[dotted] = value
+    return _nested(values)
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for dotted, value in values.items():
+        *path, last = dotted.split(".")
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = value
+    return tree
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def _explain(error: ValidationError, layers: list[Layer]) -> str:
+    lines = []
+    for problem in error.errors():
+        path = [str(part) for part in problem["loc"]]
+        origin = next((name for name, values in reversed(layers) if _has(values, path)), "configuration")
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = f"unknown key{_near(path)}"
+        lines.append(f"{origin}: {'.'.join(path)}: {message}")
+    return "\n".join(lines)
+
+
+def _has(values: Any, path: list[str]) -> bool:
+    for part in path:
+        if not isinstance(values, Mapping) or part not in values:
+            return False
+        values = values[part]
+    return True
+
+
+def _near(path: list[str]) -> str:
+    import difflib
+
+    sections: dict[str, type[BaseModel]] = {
+        "": Settings,
+        "rag": RagSettings,
+        "rag.reply": ReplyMapping,
+        "rag.retry": RetrySettings,
+    }
+    parent = ".".join(path[:-1])
+    model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)
+    if model is None:
+        return ""
+    close = difflib.get_close_matches(path[-1], model.model_fields, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(model.model_fields))}"
