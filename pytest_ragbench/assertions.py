@@ -1,0 +1,331 @@
+"""The helpers that tests call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_ragbench import runtime
+from pytest_ragbench.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.scoring import check, check_judge, compute, needs_embedder, needs_judge
+from pytest_ragbench.report.failure import Miss, failure_text
+from pytest_ragbench.runtime import Result, Runtime
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Score
+from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
+
+ThresholdLike = str | float | Threshold
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One metric of one sample, all checks passed."""
+
+    metric: Metric
+    sample: RagSample
+    threshold: Threshold | None
+    options: Mapping[str, Any]
+    judge: Any
+    embedder: Any
+
+
+def score(name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any) -> Score:
+    """Compute one metric.
+
+    Parameters
+    ----------
+    name
+        A metric's name: ``"faithfulness"``, ``"ndcg@10"``.
+    judge, embedder
+        Instead of the running test's: a judge or embedder, a spec such as ``"openai:gpt-4o-mini"``, or a
+        callable.
+    options
+        The metric's own options.
+
+    Raises
+    ------
+    UsageError
+        Unknown metric or option, or a field that the sample does not have; before any call.
+    Unscored
+        Judge or embedder failed, or the metric is undefined for this sample.
+    """
+    __tracebackhide__ = True
+    here = runtime.current()
+    job = _prepare(here, name, sample, None, options, judge, embedder)
+    [found] = _run(here, [job])
+    _noted(here, job, found)
+    return found
+
+
+async def ascore(
+    name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any
+) -> Score:
+    """:func:`score` for async code: the running loop is not blocked."""
+    __tracebackhide__ = True
+    here = runtime.current()
+    job = _prepare(here, name, sample, None, options, judge, embedder)
+    [found] = await asyncio.to_thread(_run, here, [job])
+    _noted(here, job, found)
+    return found
+
+
+def assert_metric(
+    name: str,
+    sample: RagSample,
+    threshold: ThresholdLike | None = None,
+    *,
+    judge: object = None,
+    embedder: object = None,
+    **options: Any,
+) -> Score:
+    """Assert that one metric meets a threshold, and return its score.
+
+    The threshold of the question itself (its ``thresholds``) wins over the argument, which wins over
+    ``thresholds`` in the configuration.
+
+    Raises
+    ------
+    QualityFailure
+        The score misses the threshold.
+    UsageError
+        The threshold is unreadable or points the wrong way, or the sample lacks a field; before any call.
+    Unscored
+        Judge or embedder failed, or the metric is undefined for this sample.
+    """
+    __tracebackhide__ = True
+    here = runtime.current()
+    job = _prepare(here, name, sample, threshold, options, judge, embedder, gated=True)
+    [result] = _run(here, [job])
+    _raise_misses(sample, [_noted(here, job, result)])
+    return result
+
+
+def assert_quality(
+    sample: RagSample,
+    wanted: Mapping[str, ThresholdLike] | None = None,
+    *,
+    judge: object = None,
+    embedder: object = None,
+    **thresholds: ThresholdLike,
+) -> dict[str, Score]:
+    """Assert several metrics at once; their calls overlap, and every miss is reported.
+
+    ``assert_quality(sample, faithfulness=">=0.8", answer_relevancy=">=0.7")``; names that are no
+    identifiers go into a mapping: ``assert_quality(sample, {"ndcg@10": ">=0.8"})``.
+
+    Raises
+    ------
+    QualityFailure
+        With all misses; its ``scores`` holds them.
+    UsageError, Unscored
+        As :func:`assert_metric`. Where one metric misses and another has no score, the miss is raised
+        and the other is named in it.
+    """
+    __tracebackhide__ = True
+    here = runtime.current()
+    named = {**(wanted or {}), **thresholds}
+    if not named:
+        raise UsageError('assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")')
+    jobs = [
+        _prepare(here, name, sample, threshold, {}, judge, embedder, gated=True)
+        for name, threshold in named.items()
+    ]
+    outcomes = _outcomes(here, jobs)
+    failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    misses = [
+        _noted(here, job, outcome)
+        for job, outcome in zip(jobs, outcomes, strict=True)
+        if isinstance(outcome, Score)
+    ]
+    missed = [miss for miss in misses if miss is not None]
+    if missed:
+        _raise_misses(sample, missed, notes=[str(failure).partition("\n")[0] for failure in failures])
+    if failures:
+        raise failures[0]
+    return {job.metric.name: found for job, found in zip(jobs, outcomes, strict=True) if isinstance(found, Score)}
+
+
+def assert_faithfulness(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
+    """Assert the share of the answer's claims that the chunks support; see :func:`assert_metric`."""
+    __tracebackhide__ = True
+    return assert_metric("faithfulness", sample, threshold, **options)
+
+
+def assert_answer_relevancy(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
+    """Assert that the answer addresses the question; see :func:`assert_metric`."""
+    __tracebackhide__ = True
+    return assert_metric("answer_relevancy", sample, threshold, **options)
+
+
+def assert_semantic_similarity(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
+    """Assert that answer and reference mean about the same; see :func:`assert_metric`."""
+    __tracebackhide__ = True
+    return assert_metric("semantic_similarity", sample, threshold, **options)
+
+
+def assert_search_rag(
+    sample: RagSample,
+    threshold: ThresholdLike | None = None,
+    *,
+    answer_correctness: ThresholdLike | None = None,
+    groundedness: ThresholdLike | None = None,
+    judge: object = None,
+) -> Score:
+    """Assert the two grades of the search-rag judge, each against its threshold.
+
+    ``threshold`` holds for both; where only one of the two is named, only that one is asserted.
+    The default is the founding document's ``>=0.7`` for both. The judge is never told a threshold; on a
+    pass its message is ignored, on a failure without a message one is composed.
+
+    Raises
+    ------
+    QualityFailure
+        With the judge's ``error_message``.
+    UsageError, JudgeError
+        As :func:`assert_metric`.
+    """
+    __tracebackhide__ = True
+    here = runtime.current()
+    given = {"answer_correctness": answer_correctness, "groundedness": groundedness}
+    if threshold is None and all(value is None for value in given.values()):
+        threshold = ">=0.7"
+    limits: dict[str, Threshold] = {}
+    for name, value in given.items():
+        wanted = sample.thresholds.get(f"search_rag_{name}") if isinstance(sample, RagSample) else None
+        wanted = wanted if wanted is not None else value if value is not None else threshold
+        if wanted is not None:
+            limits[name] = parse_threshold(wanted, Scale(name))
+    job = _prepare(here, "search_rag", sample, None, {}, judge, None)
+    [found] = _run(here, [job])
+    missed = []
+    for name, limit in limits.items():
+        grade = Score(**{**_parts(found), "metric": f"search_rag_{name}", "value": found.details.get(name, found.value)})
+        passed = limit.met(grade.value)
+        here.record(
+            Result(grade.metric, sample, job.metric.tier, limit.text, passed, grade, band=job.metric.band(grade.value))
+        )
+        if not passed:
+            missed.append(Miss(name, grade, limit))
+    _raise_misses(sample, missed)
+    return found
+
+
+def _parts(found: Score) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in Score.__dataclass_fields__}
+
+
+def _prepare(
+    here: Runtime,
+    name: str,
+    sample: RagSample,
+    threshold: ThresholdLike | None,
+    options: Mapping[str, Any],
+    judge: object,
+    embedder: object,
+    *,
+    gated: bool = False,
+) -> _Job:
+    """All that can be wrong with the test is found here, before any call is paid for."""
+    __tracebackhide__ = True
+    metric = check(name, sample, options)
+    limit = _limit(here, metric, sample, threshold) if gated else None
+    chosen_judge = chosen_embedder = None
+    if needs_judge(metric, sample):
+        chosen_judge = _chosen(here, "judge", judge)
+        check_judge(metric, chosen_judge)
+    if needs_embedder(metric, sample):
+        chosen_embedder = _chosen(here, "embedder", embedder)
+    return _Job(metric, sample, limit, options, chosen_judge, chosen_embedder)
+
+
+def _limit(here: Runtime, metric: Metric, sample: RagSample, threshold: ThresholdLike | None) -> Threshold:
+    __tracebackhide__ = True
+    own = sample.thresholds.get(metric.name)
+    if own is not None:
+        try:
+            return parse_threshold(own, metric.scale)
+        except UsageError as error:
+            where = f"{sample.location}: " if sample.location else ""
+            raise UsageError(f"{where}question {sample.label}: {error}") from None
+    if threshold is None:
+        threshold = here.settings().thresholds.get(metric.name)
+    if threshold is None:
+        raise UsageError(
+            f"{metric.name} was given no threshold: write assert_{metric.name}(sample, '>=0.8'), or set it in "
+            "[thresholds] of ragbench.toml"
+        )
+    return parse_threshold(threshold, metric.scale)
+
+
+def _chosen(here: Runtime, what: str, value: object) -> Any:
+    __tracebackhide__ = True
+    if value is None:
+        return getattr(here, what)()
+    from pytest_ragbench import building
+
+    return getattr(building, what)(value, here.engine(), here.settings())
+
+
+def _run(here: Runtime, jobs: Sequence[_Job]) -> list[Score]:
+    __tracebackhide__ = True
+    scores = []
+    for outcome in _outcomes(here, jobs):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        scores.append(outcome)
+    return scores
+
+
+def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException]:
+    """All jobs at once, on the engine's loop; what has no score is recorded here."""
+    __tracebackhide__ = True
+
+    async def together() -> list[Score | BaseException]:
+        return await asyncio.gather(
+            *(
+                compute(job.metric, job.sample, judge=job.judge, embedder=job.embedder, options=job.options)
+                for job in jobs
+            ),
+            return_exceptions=True,
+        )
+
+    outcomes = here.engine().wait(together())
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if isinstance(outcome, RagbenchError):
+            limit = job.threshold.text if job.threshold else None
+            here.record(Result(job.metric.name, job.sample, job.metric.tier, limit, error=outcome))
+    return outcomes
+
+
+def _noted(here: Runtime, job: _Job, found: Score) -> Miss | None:
+    """Record the score; the miss, where it is one."""
+    metric, limit = job.metric, job.threshold
+    passed = limit.met(found.value) if limit else None
+    text = limit.text if limit else None
+    here.record(Result(metric.name, job.sample, metric.tier, text, passed, found, band=metric.band(found.value)))
+    return Miss(metric.name, found, limit) if limit and not passed else None
+
+
+def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Sequence[str] = ()) -> None:
+    __tracebackhide__ = True
+    missed = [miss for miss in misses if miss is not None]
+    if missed:
+        raise QualityFailure(failure_text(sample, missed, notes), [miss.score for miss in missed])
+
+
+__all__ = [
+    "ThresholdLike",
+    "UndefinedScore",
+    "Unscored",
+    "ascore",
+    "assert_answer_relevancy",
+    "assert_faithfulness",
+    "assert_metric",
+    "assert_quality",
+    "assert_search_rag",
+    "assert_semantic_similarity",
+    "score",
+]

@@ -1,0 +1,112 @@
+"""Puts engine, judge, embedder and retriever together from settings."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pytest_ragbench.embeddings import Embedder
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.rag import Retriever
+
+
+def new_run_id() -> str:
+    return uuid.uuid4().hex
+
+
+def settings(directory: Path | None = None) -> Settings:
+    """The configuration as seen from ``directory`` (the working directory), without a command line."""
+    return load_settings(directory)
+
+
+def store_path(settings: Settings, cache: Path | None) -> Path | None:
+    """The store's file: as configured, else in ``cache``; None where it is switched off."""
+    if settings.store == "off":
+        return None
+    if settings.store:
+        return Path(settings.store).expanduser()
+    return (cache or Path(".ragbench")) / "store.sqlite"
+
+
+def engine(
+    settings: Settings,
+    *,
+    run_id: str,
+    cache: Path | None = None,
+    on_warning: Callable[[str], None] | None = None,
+) -> Engine:
+    """An engine with the limits of every configured provider and of the RAG service."""
+    from pytest_ragbench.engine.core import Engine, Limits
+
+    limits = {
+        name: Limits(
+            timeout=provider.timeout,
+            max_concurrency=provider.max_concurrency,
+            attempts=provider.retry.attempts,
+            wait=provider.retry.wait,
+            max_wait=provider.retry.max_wait,
+        )
+        for name, provider in [*settings.providers.items(), ("rag", settings.rag)]
+    }
+    more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
+    return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, **more)
+
+
+def judge(value: object, engine: Engine, settings: Settings) -> Judge:
+    """Any of the things that can stand for a judge, as one; None for the configured one."""
+    from pytest_ragbench.judge.choose import judge_from
+
+    return judge_from(value, engine, settings)
+
+
+def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
+    """The configured RAG service, or anything that can stand in its place.
+
+    Raises
+    ------
+    UsageError
+        No service is configured.
+    """
+    from pytest_ragbench.rag import http_retriever, retriever_from
+
+    if value is not None:
+        return retriever_from(value, engine)
+    if settings.rag.url is None:
+        raise UsageError(
+            "no RAG service is configured: give --rag-url URL, set RAGBENCH_RAG_URL, write url in the [rag] "
+            "table of ragbench.toml, or override the fixture 'retriever'"
+        )
+    return http_retriever(settings.rag, engine)
+
+
+def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
+    """The configured embedder (default: the local one), or anything that can stand in its place."""
+    from pytest_ragbench.embeddings import embedder_from, openai_embedder
+
+    spec = settings.embedder if value is None else value
+    if spec is None:
+        spec = "local"
+    if isinstance(spec, str):
+        provider, _, model = spec.partition(":")
+        known = settings.providers.get(provider)
+        if known is None and provider == "openai":
+            from pytest_ragbench.settings import ProviderSettings
+
+            known = ProviderSettings()
+        if known is not None:
+            chosen = model or known.embedding_model
+            if not chosen:
+                raise UsageError(
+                    f"embedder {spec!r} names no model: write '{provider}:MODEL', or embedding_model in "
+                    f"[providers.{provider}]"
+                )
+            return openai_embedder(known, chosen, engine, provider_name=provider, environ=os.environ)
+    return embedder_from(spec, engine)

@@ -1,0 +1,40 @@
+"""Metrics of the whole service: a question in, an answer out."""
+
+from __future__ import annotations
+
+from pytest_ragbench.judge.tasks import GradeSearchRag
+from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Score
+
+
+@metric(
+    "search_rag",
+    tier="end_to_end",
+    needs=("question", "answer", "contexts"),
+    tasks=("grade_search_rag",),
+)
+async def search_rag(sample: RagSample, tools: Tools) -> Score:
+    """The lower one of two grades in 0..1: does the answer answer the question, is it all in the chunks?
+
+    One judge call, the founding document's judge of ``/llm/search-rag``. ``details`` holds both grades,
+    ``answer_correctness`` and ``groundedness``; the first does not compare with a reference.
+    """
+    reply = await tools.ask(GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ())))
+    grades = {"answer_correctness": reply.answer_correctness, "groundedness": reply.groundedness}
+    lower = min(grades, key=grades.__getitem__)
+    return tools.score(
+        sample,
+        grades[lower],
+        reason=reply.error_message or _composed(lower),
+        error_message=reply.error_message,
+        **grades,
+    )
+
+
+def _composed(lower: str) -> str:
+    """The judge is not told the threshold, so a low grade may come without a message."""
+    if lower == "groundedness":
+        return "the answer is not fully covered by the chunks (the judge gave no message)"
+    return "the answer does not answer the question (the judge gave no message)"

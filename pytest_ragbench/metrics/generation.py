@@ -1,0 +1,156 @@
+"""Judged metrics of the generated answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pytest_ragbench.errors import JudgeError, UndefinedScore, UsageError
+from pytest_ragbench.judge.tasks import (
+    GradeFaithfulness,
+    GradeRelevance,
+    SplitClaims,
+    VerifyClaims,
+    WriteQuestions,
+)
+from pytest_ragbench.metrics.formulas import vectors, verdicts
+from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+
+
+@metric(
+    "faithfulness",
+    tier="generation",
+    needs=("question", "answer", "contexts"),
+    tasks=("split_claims", "verify_claims"),
+    without_contexts=None,
+)
+async def faithfulness(sample: RagSample, tools: Tools, *, on_no_claims: float | None = None) -> Score:
+    """Share of the answer's claims that the retrieved chunks support.
+
+    ``supported claims / claims``, range 0..1. Two judge calls: one splits the answer into claims, one
+    gives a verdict on each against all chunks together. After RAGAS' faithfulness (Es et al. 2023).
+
+    Parameters
+    ----------
+    on_no_claims
+        The value for an answer that claims nothing (a refusal, say). By default such a sample has no
+        faithfulness: UndefinedScore with code "no_claims".
+    """
+    claims = (await tools.ask(SplitClaims(sample.answer or "", sample.question))).claims
+    claims = [claim for claim in claims if claim.strip()]
+    if not claims:
+        if on_no_claims is None:
+            raise UndefinedScore(
+                "faithfulness is undefined: no statements (claims) in the answer. Check a refusal with "
+                "assert_abstains, or give on_no_claims=value",
+                code="no_claims",
+            )
+        return tools.score(sample, on_no_claims, reason="no claims in the answer")
+    contexts = tuple(sample.contexts or ())
+    if not any(context.strip() for context in contexts):
+        findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
+        return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
+    reply = await tools.ask(VerifyClaims(tuple(claims), contexts, sample.question))
+    findings = [
+        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
+        for claim, verdict in zip(claims, reply.in_order(), strict=True)
+    ]
+    value = verdicts.share([bool(finding.ok) for finding in findings])
+    return tools.score(sample, value, reason=_first_fault(findings), evidence=findings, n_claims=len(claims))
+
+
+def _first_fault(findings: list[Finding]) -> str:
+    """The reason beside the first failed finding, with its text where there is no reason."""
+    faults = [finding for finding in findings if finding.ok is False]
+    if not faults:
+        return ""
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return (faults[0].reason or f"not supported: {faults[0].text}") + more
+
+
+@metric(
+    "faithfulness_holistic",
+    tier="generation",
+    needs=("question", "answer", "contexts"),
+    tasks=("grade_faithfulness",),
+)
+async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
+    """One grade in 0..1 for how much of the answer the chunks support.
+
+    One judge call. The founding benchmark's "faithfulness"; coarser than :func:`faithfulness`.
+    """
+    reply = await tools.ask(
+        GradeFaithfulness(sample.question, sample.answer or "", tuple(sample.contexts or ()))
+    )
+    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+
+
+@metric("answer_relevancy_holistic", tier="generation", needs=("question", "answer"), tasks=("grade_relevance",))
+async def answer_relevancy_holistic(sample: RagSample, tools: Tools) -> Score:
+    """One grade in 0..1 for how well the answer addresses the question, true or not.
+
+    One judge call. The founding benchmark's "answer relevance".
+    """
+    reply = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
+    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+
+
+@metric(
+    "answer_relevancy",
+    tier="generation",
+    needs=("question", "answer"),
+    tasks=("write_questions|grade_relevance",),
+    embedder=True,
+    low=-1.0,
+)
+async def answer_relevancy(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    strictness: int = 3,
+    noncommittal: Literal["all", "any", "majority"] = "all",
+) -> Score:
+    """Mean cosine between the question and questions that the answer would answer.
+
+    ``mean(cos(e(q_i), e(question)))``, 0 where the answer evades; range -1..1. One judge call writes
+    ``strictness`` distinct questions, each with a flag "noncommittal"; which flags make an evasion is
+    the rule ``noncommittal``. After RAGAS' answer relevancy. It sees whether the answer is on the
+    topic, not whether it is true; its level depends on the embedding model.
+
+    A judge that can't write questions (the local one) grades the relevance itself, in 0..1;
+    ``details["method"]`` says which was done.
+    """
+    if strictness < 1:
+        raise UsageError(f"answer_relevancy: strictness must be 1 or more, got {strictness}")
+    if not tools.can("write_questions"):
+        grade = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
+        return tools.score(sample, grade.grade, reason=grade.reason, method="graded")
+    reply = await tools.ask(WriteQuestions(sample.answer or "", strictness))
+    kept = {item.question.strip(): item for item in reply.questions if item.question.strip()}
+    if not kept:
+        raise JudgeError("the judge wrote no question for this answer", code="no_questions")
+    asked = list(kept)[:strictness]
+    matrix = await tools.embed([sample.question, *asked])
+    cosines = [vectors.cosine(matrix[0], row) for row in matrix[1:]]
+    flags = [kept[text].noncommittal for text in asked]
+    value = verdicts.relevancy(cosines, flags, rule=noncommittal)
+    findings = [
+        Finding(text, None, "noncommittal" if flag else "", value=cosine)
+        for text, flag, cosine in zip(asked, flags, cosines, strict=True)
+    ]
+    reason = (
+        "the answer evades the question"
+        if value == 0 and any(flags)
+        else f"it would rather answer: {asked[min(range(len(asked)), key=cosines.__getitem__)]}"
+    )
+    return tools.score(
+        sample,
+        value,
+        reason=reason,
+        evidence=findings,
+        evidence_title="questions",
+        method="questions",
+        n_questions=len(asked),
+    )

@@ -1,0 +1,21 @@
+"""Metrics that compare meanings by embedding."""
+
+from __future__ import annotations
+
+from pytest_ragbench.metrics.formulas import vectors
+from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Score
+
+
+@metric("semantic_similarity", tier="end_to_end", needs=("answer", "reference"), embedder=True, low=-1.0)
+async def semantic_similarity(sample: RagSample, tools: Tools) -> Score:
+    """Cosine between the embeddings of answer and reference, range -1..1.
+
+    It can't see a wrong fact: "30 days" and "45 days" lie close together. Its level depends on the
+    embedding model, so a threshold does not carry over to another one.
+    """
+    matrix = await tools.embed([sample.answer or "", sample.reference or ""])
+    value = vectors.cosine(matrix[0], matrix[1])
+    return tools.score(sample, value, reason=f"the answer is not close to the reference: {sample.reference}")

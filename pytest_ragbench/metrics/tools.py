@@ -1,0 +1,90 @@
+"""What a formula may use: a judge to ask, an embedder, and a book of what that took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pytest_ragbench.embeddings import Embedder
+    from pytest_ragbench.judge.base import Judge, R, Task
+
+
+@dataclass
+class Tools:
+    """Handed to each formula, one per score, so that calls and tokens go to the score they served."""
+
+    metric: str
+    judge: Judge | None = None
+    embedder: Embedder | None = None
+    usage: Usage = Usage()
+    duration: float = 0.0
+    asked: int = 0
+    stored: int = 0
+    judges: dict[str, int] = field(default_factory=dict)
+    embedded: bool = False
+
+    def can(self, task: str) -> bool:
+        """Whether the judge does this task."""
+        return self.judge is not None and (self.judge.tasks is None or task in self.judge.tasks)
+
+    async def ask(self, task: Task[R]) -> R:
+        """The judge's typed reply.
+
+        Raises
+        ------
+        JudgeError
+            No reply that can be read.
+        """
+        if self.judge is None:
+            raise UsageError(f"{self.metric} was given no judge")
+        answered = await self.judge.ask(task)
+        self.usage += answered.usage
+        self.duration += answered.duration
+        self.asked += 1
+        self.stored += answered.cached
+        self.judges[answered.judge] = max(self.judges.get(answered.judge, 0), answered.votes)
+        return answered.reply
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of shape (len(texts), d)."""
+        if self.embedder is None:
+            raise UsageError(f"{self.metric} was given no embedder")
+        self.embedded = True
+        return await self.embedder.embed(texts)
+
+    def score(
+        self,
+        sample: RagSample,
+        value: float,
+        *,
+        reason: str = "",
+        error_message: str = "",
+        evidence: Sequence[Finding] = (),
+        evidence_title: str = "claims",
+        **details: Any,
+    ) -> Score:
+        """A score with the books filled in."""
+        return Score(
+            metric=self.metric,
+            value=value,
+            reason=reason,
+            error_message=error_message,
+            evidence=tuple(evidence),
+            evidence_title=evidence_title,
+            judge=", ".join(self.judges) or None,
+            embedder=self.embedder.name if self.embedded and self.embedder else None,
+            votes=max(self.judges.values(), default=1),
+            usage=self.usage,
+            duration=self.duration,
+            cached=self.asked > 0 and self.stored == self.asked,
+            sample_id=sample.id,
+            details=details,
+        )

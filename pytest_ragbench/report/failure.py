@@ -1,0 +1,114 @@
+"""The failure text: what is wrong in the first line, then the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_ragbench.report.clean import clean, one_line
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.thresholds import Threshold
+
+_LABEL = 11
+_LONG = 2000
+_CHUNK = 160
+_MARKS = {True: "✓", False: "✗", None: "·"}
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A score that missed its threshold, under the name that people know it by."""
+
+    name: str
+    score: Score
+    threshold: Threshold
+
+
+def headline(miss: Miss) -> str:
+    """``faithfulness 0.50, wanted >=0.8: the 30-day window is in no chunk``: it stands alone in
+    pytest's short summary and in JUnit, so it is kept to one line.
+    """
+    why = miss.score.error_message or miss.score.reason
+    said = f": {one_line(why, 200)}" if why.strip() else ""
+    return f"{miss.name} {miss.threshold.shown(miss.score.value)}, wanted {miss.threshold.text}{said}"
+
+
+def failure_text(sample: RagSample, misses: Sequence[Miss], notes: Sequence[str] = ()) -> str:
+    """All misses of one sample with their evidence; ``notes`` tell of metrics that have no score."""
+    lines = ["; ".join(headline(miss) for miss in misses)]
+    lines += [f"  no score: {one_line(note, 300)}" for note in notes]
+    where = f"   ({sample.location})" if sample.location else ""
+    lines += _field("question", sample.question + where)
+    if sample.id is not None:
+        lines += _field("id", sample.id)
+    if sample.answer is not None:
+        lines += _field("answer", sample.answer or "(empty)")
+    if sample.reference is not None:
+        lines += _field("reference", sample.reference)
+    for miss in misses:
+        title = miss.score.evidence_title
+        lines += _block(title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence))
+    lines += _block("chunks", _chunks(sample))
+    for miss in dict.fromkeys(miss.score for miss in misses):
+        lines += _judge(miss)
+    return "\n".join(lines)
+
+
+def _field(label: str, text: str) -> list[str]:
+    shown = clean(text)
+    if len(shown) > _LONG:
+        shown = f"{shown[:_LONG]}… ({len(shown)} characters)"
+    return _block(label, shown.splitlines() or [""])
+
+
+def _block(label: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    if len(label) >= _LABEL:
+        return [f"  {label}", *(f"  {'':{_LABEL}}{line}" for line in lines)]
+    return [f"  {label if index == 0 else '':{_LABEL}}{line}" for index, line in enumerate(lines)]
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    shown = sorted(findings, key=lambda finding: finding.ok is not False)[:30]  # what failed comes first
+    lines = []
+    for finding in shown:
+        value = f" {finding.value:.2f}" if finding.value is not None else ""
+        because = one_line(finding.reason, 200)
+        if finding.chunk is not None and f"{finding.chunk}" not in because:
+            because = f"chunk {finding.chunk}" + (f": {because}" if because else "")
+        lines.append(f"{_MARKS[finding.ok]}{value} {one_line(finding.text, 300)}" + (f"   {because}" if because else ""))
+    if len(findings) > len(shown):
+        lines.append(f"… and {len(findings) - len(shown)} more")
+    return lines
+
+
+def _chunks(sample: RagSample) -> list[str]:
+    if sample.contexts is None:
+        return ["(the service sent none)"]
+    if not sample.contexts:
+        return ["(none retrieved)"]
+    lines = []
+    for index, text in enumerate(sample.contexts[:10]):
+        ranked = f" {sample.context_scores[index]:.2f}" if sample.context_scores else ""
+        named = f" {one_line(sample.context_ids[index], 40)}" if sample.context_ids else ""
+        lines.append(f"[{index + 1}]{ranked}{named} {one_line(text, _CHUNK)}")
+    if len(sample.contexts) > 10:
+        lines.append(f"… and {len(sample.contexts) - 10} more")
+    return lines
+
+
+def _judge(score: Score) -> list[str]:
+    if score.judge is None:
+        return _block("embedder", [clean(score.embedder)]) if score.embedder else []
+    parts = [clean(score.judge), f"{score.votes} vote{'s' * (score.votes != 1)}"]
+    parts.append("stored reply" if score.cached else f"{score.duration:.1f} s")
+    if score.usage.tokens:
+        parts.append(f"{score.usage.tokens} tokens")
+    lines = [", ".join(parts)]
+    if score.error_message:
+        lines.append(f'error_message: "{one_line(score.error_message, 400)}"')
+    if score.embedder:
+        lines.append(f"embedder: {clean(score.embedder)}")
+    return _block("judge", lines)
