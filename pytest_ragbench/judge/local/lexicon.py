@@ -1,0 +1,398 @@
+"""Word lists of the local judge: small, closed classes only (function words, numerals, opposites).
+
+All forms are casefolded; ё is written е. Lists are data: a change here needs a new ``VERSION``.
+"""
+
+from __future__ import annotations
+
+from pytest_ragbench.text.stems import stem
+
+STOP_EN = frozenset(
+    "a an the and or but so if then than that this these those there here it its it's i me my we us our you your he him his "
+    "she her hers they them their who whom whose which what when where why how is am are was were be been being do does did "
+    "done have has had having will would shall should can could may might must of in on at by for with from to into onto as "
+    "about over under between through during up down out off again very too also just only own same such s t d ll m re ve "
+    "don doesn didn isn aren wasn weren won't not no nor n never none cannot any some all each every both more most other "
+    "yes well oh ok okay please however therefore thus while because since until whether while upon via per within without "
+    "get got gets one ones thing things way many much lot lots even still yet already always often sometimes usually called "
+    "known include includes including".split()
+)
+STOP_RU = frozenset(
+    "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по только ее мне было вот от меня еще нет о "
+    "из ему теперь когда даже ну ли если уже или ни быть был него до вас нибудь вам ведь там потом себя ничего ей может они "
+    "тут где есть надо ней для мы тебя их чем была сам чтоб без будто чего раз тоже себе под будет ж тогда кто этот того "
+    "потому этого какой ним здесь этом мой тем чтобы нее были куда зачем всех можно при об другой хоть после над больше тот "
+    "через эти нас про них какая много разве эту моя свою этой перед иногда том такой им более всегда конечно всю между это "
+    "эта эти этих которая который которые которого которой которых которую которым котором также является являются являлся "
+    "было будут быть свой своей своего своих из-за однако поэтому хотя пока лишь например то".split()
+)
+# Hiragana (and a few others) that carry grammar and no content; taken off a run longest first.
+GRAMMAR_JA = sorted(
+    "が を に へ と で も は の や か ね よ な だ た て から まで より ほど など だけ のみ しか さえ ばかり こそ でも とも には では とは への との "
+    "からの までの での について によって により による に対して に関して として において における にとって です ます でした ました ません "
+    "ませんでした である であり であった でいる ている ていた ています ていました てある てあり てあります であります した して する します され される "
+    "されて された されています しています している していた し せ させ れる られる れて られて れた られた せる させる ない なく なかった なくて ず "
+    "いる いた いて います いました ある あり あって あった あります おり おります こと もの ため ので のに けど けれど しかし また この その "
+    "あの どの これ それ あれ ここ そこ そして さらに および または なる なり なって なった なります できる できます できた できません れ られ "
+    "い う る り っ く き け げ ら っている っていた っています んで んだ お ご という といった といい といいます ところ とき よう ような ように "
+    "ましょう ください".split(),
+    key=len,
+    reverse=True,
+)
+
+NEGATION_EN = frozenset(
+    "not no never without neither nor cannot n't none nobody nothing nowhere hardly".split()
+)
+NEGATION_RU = frozenset(
+    "не нет ни без никогда нельзя никто ничто никакой никакие никакая никаких никак".split()
+)
+
+# Sets whose members exclude each other: a claim with one where the chunk has another is contradicted.
+# Words are matched by stem, phrases by their words in a row.
+_CONTRASTS = """
+allow permit | forbid prohibit ban disallow
+before prior earlier | after later following
+more greater higher above over larger bigger | less fewer lower below under smaller
+increase rise grow gain raise expand | decrease fall decline drop reduce shrink lower
+accept approve | reject refuse decline deny
+open opened | close closed shut
+start begin | end finish stop
+win won | lose lost
+buy purchase | sell sold
+first | last
+minimum min | maximum max
+always | never | sometimes
+enable enabled on | disable disabled off
+include included | exclude excluded
+require required mandatory compulsory must | optional voluntary
+free | paid chargeable
+success succeed successful | fail failure failed
+true correct right | false incorrect wrong
+north northern | south southern | east eastern | west western
+left | right
+hot warm | cold cool
+old | new | young
+high | low
+long | short
+big large | small little
+early | late
+fast quick | slow
+rich | poor
+strong | weak
+public | private
+internal inside indoor | external outside outdoor
+upper top | lower bottom
+male man boy men | female woman girl women
+father | mother
+husband | wife
+son | daughter | child
+brother | sister
+king | queen
+day daytime | night nighttime
+morning | afternoon | evening
+monday | tuesday | wednesday | thursday | friday | saturday | sunday
+red | blue | green | yellow | black | white | orange | purple | pink | brown | gray grey
+spring | summer | autumn fall | winter
+safe | dangerous unsafe
+alive living | dead
+import | export
+upload | download
+encrypt | decrypt
+add | remove delete
+send | receive
+good better best | bad worse worst
+full | empty
+easy simple | hard difficult
+cheap cheaper | expensive
+majority | minority
+positive | negative
+most | few least
+single | married
+domestic | foreign
+temporary | permanent
+manual manually | automatic automatically
+daily | weekly | monthly | yearly annually
+разрешить разрешено разрешается разрешен можно позволять | запретить запрещено запрещается запрещен нельзя
+до раньше перед ранее | после позже спустя
+больше более свыше выше крупнее | меньше менее ниже мельче
+увеличить увеличиться увеличивать расти вырасти вырос выросла повысить повыситься рост подняться | уменьшить уменьшиться снизить снизиться упасть упал упала сократить сократиться снижение падение
+принять одобрить | отклонить отвергнуть отказать
+открыть открыт открыться открывается | закрыть закрыт закрыться закрывается
+начать начаться начинаться начало | закончить закончиться завершить завершиться заканчиваться конец
+выиграть победить | проиграть
+купить покупать приобрести | продать продавать
+первый первая первое | последний последняя последнее
+минимум минимальный минимально | максимум максимальный максимально
+всегда | никогда | иногда
+включить включен включена включено | выключить выключен отключить отключен отключена выключена
+обязательный обязательно обязан | необязательный необязательно добровольный
+бесплатный бесплатно | платный платно
+север северный | юг южный | восток восточный | запад западный
+левый слева | правый справа
+горячий теплый жаркий | холодный
+старый | новый | молодой
+высокий | низкий
+длинный долгий | короткий
+большой крупный | маленький небольшой малый
+рано ранний | поздно поздний
+быстрый быстро | медленный медленно
+богатый | бедный
+сильный | слабый
+внутренний внутри | внешний снаружи
+верхний | нижний
+мужчина мальчик мужской | женщина девочка женский
+отец | мать
+муж | жена
+сын | дочь | ребенок
+брат | сестра
+день дневной днем | ночь ночной ночью
+утро утром | вечер вечером
+понедельник | вторник | среда | четверг | пятница | суббота | воскресенье
+красный | синий | голубой | зеленый | желтый | черный | белый | оранжевый | фиолетовый | розовый | коричневый | серый
+весна весной весенний | лето летом летний | осень осенью осенний | зима зимой зимний
+безопасный | опасный
+импорт | экспорт
+загрузить | скачать
+добавить | удалить
+отправить отправлять | получить получать
+хороший лучше | плохой хуже
+полный | пустой
+легкий легко простой просто | трудный сложный трудно сложно
+дешевый дешевле | дорогой дороже
+большинство | меньшинство
+положительный | отрицательный
+временный временно | постоянный постоянно
+ручной вручную | автоматический автоматически
+ежедневно | еженедельно | ежемесячно | ежегодно
+полдень | полночь
+"""
+
+CONTRAST: dict[str, tuple[int, int]] = {}
+"""stem -> (number of the set, number of the side). A stem in two sets keeps the first."""
+for _row, _line in enumerate(line for line in _CONTRASTS.strip().splitlines()):
+    for _side, _words in enumerate(_line.split("|")):
+        for _word in _words.split():
+            CONTRAST.setdefault(stem(_word), (_row, _side))
+
+# Opposites in Japanese are looked for as substrings; longer ones first, so that 不可能 is not 可能.
+CONTRAST_JA: list[tuple[str, ...]] = [
+    tuple(side.strip() for side in line.split("|"))
+    for line in """
+許可 可能 認め | 禁止 不可 認めら
+増加 増え 上昇 増大 拡大 | 減少 減り 減っ 下降 低下 縮小
+以上 | 以下 | 未満
+以前 前に までに | 以降 以後 後に
+多い 多く | 少ない 少なく 少な
+高い 高く 高か | 低い 低く 低か
+大きい 大きく 大きな 大型 | 小さい 小さく 小さな 小型
+長い 長く | 短い 短く
+新しい 新しく | 古い 古く
+早い 早く 早め | 遅い 遅く
+速い 速く | 遅い 遅く
+開始 始ま 始め | 終了 終わ
+開く 開い 開館 開店 開け | 閉じ 閉ま 閉館 閉店
+有効 | 無効
+有料 | 無料
+必須 必要 | 任意 不要
+成功 | 失敗
+勝っ 勝利 勝ち | 負け 敗北 敗れ
+購入 買っ 買い | 売却 売っ 売り 販売
+含む 含ま 含み | 除く 除か 除き
+最大 | 最小
+最高 | 最低
+最初 | 最後
+男性 男 | 女性 女
+父 | 母
+息子 | 娘
+兄 弟 | 姉 妹
+夫 | 妻
+東 | 西 | 南 | 北
+左 | 右
+上に 上で 上の 上を | 下に 下で 下の 下を | 横に 横で 横の
+内側 内部 屋内 室内 | 外側 外部 屋外 室外
+朝 午前 | 午後 夕方 | 夜
+昼 | 夜
+春 | 夏 | 秋 | 冬
+月曜 | 火曜 | 水曜 | 木曜 | 金曜 | 土曜 | 日曜
+赤 | 青 | 緑 | 黄色 | 黒 | 白 | 紫 | 茶色 | 灰色
+暑い 暑く 熱い 熱く 暖か | 寒い 寒く 冷た 涼し
+安全 | 危険
+公開 | 非公開
+自動 | 手動
+輸入 | 輸出
+送信 送っ 送り | 受信 受け取
+追加 | 削除
+国内 | 海外 国外
+一部 | すべて 全て 全部
+良い 良く | 悪い 悪く
+強い 強く | 弱い 弱く
+簡単 容易 | 困難 難し
+安い 安く 安価 | 高価
+常に いつも 必ず | 決して | 時々
+承認 | 却下 拒否
+毎日 | 毎週 | 毎月 | 毎年
+""".strip().splitlines()
+]
+
+UNIVERSAL = frozenset(
+    stem(word)
+    for word in "all every everyone everybody everything always entire whole each "
+    "все всех всем всеми каждый каждая каждое каждого каждому всегда любой любая любые весь вся".split()
+)
+PARTIAL = frozenset(
+    stem(word)
+    for word in "some many most several few sometimes often usually partly certain various majority half mostly "
+    "некоторые некоторых некоторым многие многих часто иногда обычно часть большинство несколько нескольких ряд половина "
+    "отдельные частично".split()
+)
+EXCLUSIVE = frozenset("only solely exclusively только исключительно лишь единственный единственная".split())
+UNIVERSAL_JA = (
+    "すべて",
+    "全て",
+    "全部",
+    "全員",
+    "みな",
+    "必ず",
+    "常に",
+    "いつも",
+    "どの",
+    "あらゆる",
+    "全国",
+    "誰でも",
+)
+PARTIAL_JA = (
+    "一部",
+    "いくつか",
+    "多く",
+    "時々",
+    "ときどき",
+    "たまに",
+    "ほとんど",
+    "大半",
+    "半分",
+    "場合がある",
+    "場合があり",
+    "ことがある",
+    "ことがあり",
+)
+EXCLUSIVE_JA = ("だけ", "のみ", "しか")
+
+# What weakens a statement: a claim that drops it says more than the chunk does.
+HEDGE = frozenset(
+    stem(word)
+    for word in "may might could perhaps possibly probably likely allegedly reportedly supposedly almost nearly hope hopes plan plans try tries attempt "
+    "attempts if unless expected proposed rumored consider considering "
+    "возможно вероятно почти надеется надеются планирует планируют пытается пытались пытался если якобы предположительно "
+    "предполагается ожидается собирается намерен едва рассматривает".split()
+)
+HEDGE_JA = (
+    "かもしれ",
+    "だろう",
+    "でしょう",
+    "予定",
+    "もし",
+    "とされ",
+    "可能性",
+    "見込み",
+    "ようとし",
+    "検討",
+    "らしい",
+)
+
+_UNITS = """
+% percent per-cent процент процента процентов パーセント ％
+second seconds sec сек секунда секунды секунд 秒 秒間
+minute minutes min мин минута минуты минут минуту 分 分間
+hour hours hr час часа часов ч 時間
+day days день дня дней 日 日間 сутки суток
+week weeks неделя недели недель неделю 週間 週
+month months месяц месяца месяцев か月 ヶ月 カ月 ヵ月 月間
+year years год года лет 年 年間
+mm millimeter millimeters мм ミリ
+cm centimeter centimeters centimetre см センチ センチメートル
+m meter meters metre metres метр метра метров м メートル
+km kilometer kilometers kilometre kilometres км километр километра километров キロ キロメートル
+mile miles миля мили миль マイル
+foot feet ft фут футов フィート
+inch inches дюйм дюйма дюймов インチ
+g gram grams грамм грамма граммов グラム
+kg kilogram kilograms кг килограмм килограмма килограммов キログラム
+pound pounds lb lbs фунт фунта фунтов ポンド
+ton tons tonne tonnes т тонна тонны тонн トン
+l liter liters litre litres л литр литра литров リットル
+usd dollar dollars $ доллар доллара долларов ドル
+eur euro euros € евро ユーロ
+rub ruble rubles ₽ руб рубль рубля рублей ルーブル
+jpy yen ¥ иена иены иен 円
+kb килобайт
+mb мб мегабайт мегабайта
+gb гб гигабайт гигабайта gigabytes gigabyte ギガ
+tb тб терабайт терабайта
+ms millisecond milliseconds мс миллисекунд ミリ秒
+hz герц
+person people человек человека чел 人 名
+time times раз раза 回
+"""
+UNIT: dict[str, str] = {}
+for _line in _UNITS.strip().splitlines():
+    _forms = _line.split()
+    for _form in _forms:
+        UNIT[_form] = _forms[0]
+
+COUNTERS_JA = "人名頭匹羽個本枚台機つ年月日時分秒回度階歳才円倍冊杯件社国種類ヶか所箇点週番機隻棟軒歩行章部割字文字店室席戸曲話巻通問組着足"
+
+_SMALL_EN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen".split()
+)
+_TENS_EN = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS_EN = (
+    "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth "
+    "seventeenth eighteenth nineteenth twentieth".split()
+)
+NUMBER_WORD: dict[str, float] = {word: float(value) for value, word in enumerate(_SMALL_EN)}
+NUMBER_WORD |= {word: 20.0 + 10 * step for step, word in enumerate(_TENS_EN)}
+NUMBER_WORD |= {word: 3.0 + step for step, word in enumerate(_ORDINALS_EN)}
+NUMBER_WORD |= {"dozen": 12.0, "twice": 2.0, "thrice": 3.0}
+for _value, _forms_ru in {
+    0: "ноль нуля", 2: "два две двух двум двумя двое двоих второй вторая второго второе второму дважды",
+    3: "три трех трем тремя трое троих третий третья третьего третье третьей трижды",
+    4: "четыре четырех четырем четырьмя четверо четвертый четвертая четвертого четвертое",
+    5: "пять пяти пятью пятый пятая пятого пятое пятеро", 6: "шесть шести шестью шестой шестая шестого шестое",
+    7: "семь семи семью седьмой седьмая седьмого", 8: "восемь восьми восьмью восьмой восьмая восьмого",
+    9: "девять девяти девятью девятый девятая девятого", 10: "десять десяти десятью десятый десятая десятого",
+    11: "одиннадцать одиннадцати одиннадцатый", 12: "двенадцать двенадцати двенадцатый дюжина",
+    13: "тринадцать тринадцати тринадцатый", 14: "четырнадцать четырнадцати четырнадцатый",
+    15: "пятнадцать пятнадцати пятнадцатый", 16: "шестнадцать шестнадцати шестнадцатый",
+    17: "семнадцать семнадцати семнадцатый", 18: "восемнадцать восемнадцати восемнадцатый",
+    19: "девятнадцать девятнадцати девятнадцатый", 20: "двадцать двадцати двадцатый двадцатого",
+    30: "тридцать тридцати тридцатый тридцатого", 40: "сорок сорока", 50: "пятьдесят пятидесяти",
+    60: "шестьдесят шестидесяти", 70: "семьдесят семидесяти", 80: "восемьдесят восьмидесяти",
+    90: "девяносто девяноста", 100: "сто ста", 200: "двести двухсот", 300: "триста трехсот",
+    400: "четыреста четырехсот", 500: "пятьсот пятисот", 600: "шестьсот шестисот", 700: "семьсот семисот",
+    800: "восемьсот восьмисот", 900: "девятьсот девятисот",
+}.items():  # fmt: skip
+    for _form in _forms_ru.split():
+        NUMBER_WORD[_form] = float(_value)
+# "one" and "first" are pronouns and adverbs more often than numbers: they can support, but need no support.
+WEAK_NUMBER_WORD = frozenset({"one", "first", "once", "второй"})
+
+MULTIPLIER: dict[str, float] = {
+    "hundred": 1e2, "hundreds": 1e2, "thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6,
+    "billion": 1e9, "billions": 1e9, "trillion": 1e12, "mln": 1e6, "bn": 1e9, "k": 1e3,
+    "тыс": 1e3, "тысяча": 1e3, "тысячи": 1e3, "тысяч": 1e3, "тысячу": 1e3, "млн": 1e6, "миллион": 1e6, "миллиона": 1e6,
+    "миллионов": 1e6, "млрд": 1e9, "миллиард": 1e9, "миллиарда": 1e9, "миллиардов": 1e9, "трлн": 1e12,
+}  # fmt: skip
+
+MONTH: dict[str, int] = {}
+for _number, _names in enumerate(
+    "january jan январь января январе|february feb февраль февраля феврале|march mar март марта марте|"
+    "april apr апрель апреля апреле|may май мая мае|june jun июнь июня июне|july jul июль июля июле|"
+    "august aug август августа августе|september sep sept сентябрь сентября сентябре|"
+    "october oct октябрь октября октябре|november nov ноябрь ноября ноябре|december dec декабрь декабря декабре".split(
+        "|"
+    ),
+    start=1,
+):
+    for _name in _names.split():
+        MONTH[_name] = _number

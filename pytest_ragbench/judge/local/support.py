@@ -1,0 +1,496 @@
+"""Does a chunk support a claim? Word coverage, lowered by the facts that differ."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pytest_ragbench.judge.local import lexicon
+from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term, analyse, analyse_chunk
+
+# The formula: support = sigmoid(BIAS + sum of weight x signal). Weights are rounded; they were fitted on
+# one half of the labelled rows (see docs/local-judge.md) and left alone on the other.
+BIAS = -4.6
+WEIGHTS = {
+    "coverage": 3.5,  # weighted share of the claim's terms in the best one to three sentences of a chunk
+    "sentence": 2.0,  # the same in the best single sentence
+    "number": -2.5,  # numbers and dates that the sentences lack, at most two
+    "name": -1.0,  # names that the chunk lacks, at most two
+    "negation": -3.0,  # a word denied on one side only
+    "contrast": -2.5,  # opposites and exclusive values (before/after, red/blue)
+    "swap": -3.0,  # the same words in each other's roles
+    "quantifier": -2.0,  # all where the chunk says some; only where it does not
+    "hedge": -1.0,  # the chunk says may, almost, plans to; the claim does not
+    "replaced": -1.2,  # a word stands where the chunk has another one between the same neighbours
+    "personal": -1.5,  # "I", "my": what no chunk says of the speaker
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How well the chunks support one claim."""
+
+    value: float
+    """0..1; the claim counts as supported from 0.5."""
+    chunk: int | None
+    """1-based number of the chunk it rests on (or that contradicts it), None where none comes near."""
+    reason: str
+    """One short English sentence."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """A claim held against one chunk: the signals of the formula and the words that explain them."""
+
+    signals: dict[str, float]
+    missing: list[str]
+    problems: list[tuple[str, str]]
+    """(signal, what is wrong), worst first."""
+
+    @property
+    def logit(self) -> float:
+        return BIAS + sum(WEIGHTS[name] * value for name, value in self.signals.items())
+
+
+def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
+    """How well ``contexts`` (ranked chunks) support ``claim``.
+
+    The claim is held against each chunk alone; the best chunk counts. ``question`` only tells which
+    names are the topic: those weigh less when a chunk calls them otherwise. Deterministic, no network.
+    """
+    chunks = [(number, text) for number, text in enumerate(contexts, start=1) if text.strip()]
+    if not chunks:
+        return Support(0.0, None, "no chunk was retrieved")
+    sentence = analyse(claim)
+    if not sentence.content:
+        return Support(0.0, None, "it says nothing that can be checked")
+    found = [(number, weigh(sentence, analyse_chunk(text), question)) for number, text in chunks]
+    number, best = max(found, key=lambda pair: (pair[1].logit, -pair[0]))
+    value = 1.0 / (1.0 + math.exp(-best.logit))
+    return Support(
+        value,
+        number if value >= 0.5 or best.signals["coverage"] >= 0.5 else None,
+        _reason(value, number, best),
+    )
+
+
+def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
+    """The signals of the formula for one claim and one chunk."""
+    scores = _match(claim, chunk)
+    weights = [term.weight for term in claim.terms]
+    total = sum(weights)
+
+    def covered(chosen: Sequence[int]) -> float:
+        return sum(w * max(scores[i][s] for s in chosen) for i, w in enumerate(weights)) / total
+
+    single = [covered([s]) for s in range(len(chunk.sentences))]
+    top = max(single)
+    window = [single.index(top)]
+    while len(window) < 3:
+        extra = max(range(len(single)), key=lambda s: (covered([*window, s]), -s))
+        if extra in window or covered([*window, extra]) <= covered(window) + 1e-9:
+            break
+        window.append(extra)
+    # Sentences that say nearly as much are heard too: the one that agrees most speaks for the chunk.
+    near = [s for s, value in enumerate(single) if value >= 0.9 * top][:4]
+    candidates = [_conflicts(claim, chunk, s, window, scores, question) for s in near]
+    signals, problems = max(candidates, key=lambda pair: sum(WEIGHTS[k] * v for k, v in pair[0].items()))
+    signals = {"coverage": covered(window), "sentence": top} | signals
+    missing = [
+        term.text
+        for i, term in enumerate(claim.terms)
+        if term.content and max(scores[i][s] for s in window) < 0.5
+    ]
+    problems.sort(key=lambda problem: WEIGHTS[problem[0]] * signals[problem[0]])
+    return Evidence(signals, missing, problems)
+
+
+def _match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
+    """For each term of the claim and each sentence of the chunk: 0..1, how far the sentence has it."""
+    rows = []
+    for term in claim.terms:
+        if term.number is not None:
+            rows.append(
+                [float(any(term.number.matches(other) for other in part.numbers)) for part in chunk.sentences]
+            )
+        elif term.kind in ("kanji", "katakana", "hiragana"):
+            rows.append([_run_match(term.key, term.kind, part.folded) for part in chunk.sentences])
+        else:
+            alike = _alike(term, chunk)
+            rows.append(
+                [
+                    max((v for k, v in alike.items() if k in part.keys), default=0.0)
+                    for part in chunk.sentences
+                ]
+            )
+    return rows
+
+
+def _alike(term: Term, chunk: Chunk) -> dict[str, float]:
+    """Stems in the chunk that are forms of the term, with how alike they are."""
+    key = term.key
+    alike = {key: 1.0}
+    if term.content and len(key) >= 4:
+        for other in chunk.stems.get(key[:3], ()):
+            if other != key:
+                value = _form_of(key, other)
+                if value:
+                    alike[other] = value
+    return alike
+
+
+@lru_cache(maxsize=65536)
+def _form_of(one: str, other: str) -> float:
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
+        return 0.9
+    common = 0
+    while common < len(short) and short[common] == long[common]:
+        common += 1
+    return 0.75 if common >= 5 and common / len(long) >= 0.7 else 0.0
+
+
+@lru_cache(maxsize=65536)
+def _run_match(run: str, kind: str, folded: str) -> float:
+    if run in folded:
+        return 1.0
+    if kind == "katakana":
+        for length in range(len(run) - 1, 2, -1):
+            if any(run[i : i + length] in folded for i in range(len(run) - length + 1)):
+                return 0.8 * length / len(run)
+        return 0.0
+    if kind == "hiragana" or len(run) == 1:
+        return 0.0
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    by_pair = sum(pair in folded for pair in pairs) / len(pairs)
+    by_one = sum(character in folded for character in run) / len(run)
+    return max(0.9 * by_pair, 0.6 * by_one)
+
+
+def _conflicts(
+    claim: Sentence, chunk: Chunk, s: int, window: Sequence[int], scores: list[list[float]], question: str
+) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """What in the claim is not as sentence ``s`` has it. Signals are 0 where all agrees."""
+    source = chunk.sentences[s]
+    heard = {s, *window}
+    problems: list[tuple[str, str]] = []
+    signals: dict[str, float] = {}
+
+    lacking = [
+        term for i, term in enumerate(claim.terms)
+        if term.number is not None and term.number.firm and not any(scores[i][h] for h in heard)
+    ]  # fmt: skip
+    signals["number"] = float(min(2, len(lacking)))
+    problems += [("number", _number_problem(term, chunk)) for term in lacking]
+
+    asked = question.casefold()
+    absent = [
+        term for i, term in enumerate(claim.terms)
+        if (term.kind == "name" or (term.kind == "katakana" and len(term.key) >= 3)) and max(scores[i]) < 0.5
+    ]  # fmt: skip
+    signals["name"] = min(
+        2.0, sum(0.4 if term.folded[:4] in asked else 1.0 if term.kind == "name" else 0.6 for term in absent)
+    )
+    problems += [("name", f"no word of {term.text} in the chunks") for term in absent]
+
+    matched = _pairs(claim, source)
+    denied = _negation(matched)
+    signals["negation"] = float(denied is not None)
+    if denied is not None:
+        problems.append(("negation", f"says the opposite (not {denied})"))
+
+    opposite = _contrast(claim, source, chunk, heard)
+    signals["contrast"] = float(opposite is not None)
+    if opposite is not None:
+        problems.append(("contrast", f"says {opposite[1]}, not {opposite[0]}"))
+
+    swapped = _swap(claim, source, matched)
+    signals["swap"] = float(swapped is not None)
+    if swapped is not None:
+        problems.append(("swap", f"has {swapped[0]} and {swapped[1]} the other way round"))
+
+    quantifier = _quantifier(claim, source)
+    signals["quantifier"] = float(quantifier is not None)
+    if quantifier is not None:
+        problems.append(("quantifier", quantifier))
+
+    hedged = _hedged(claim, source)
+    signals["hedge"] = float(hedged is not None)
+    if hedged is not None:
+        problems.append(("hedge", f"is less sure ({hedged})"))
+
+    replaced = _replaced(claim, source, matched)
+    signals["replaced"] = float(min(2, len(replaced)))
+    problems += [("replaced", f"says {theirs} where the claim says {mine}") for mine, theirs in replaced]
+
+    personal = (
+        bool({"i", "my", "me", "i'm"} & {t.key for t in claim.terms})
+        and not {"i", "my", "we", "our"} & source.words
+    )
+    signals["personal"] = float(personal)
+    if personal:
+        problems.append(("personal", "says nothing about the speaker"))
+    return signals, problems
+
+
+def _pairs(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]]:
+    """Each content term of the claim with the term of the sentence that it matches, in claim order."""
+    pairs: list[tuple[Term, Term | None]] = []
+    used: set[int] = set()
+    previous = -1
+    for term in claim.content:
+        options = [other for other in source.content if _same(term, other)]
+        free = [other for other in options if other.index not in used] or options
+        # Of several, the one that follows the last match keeps the order of the sentence.
+        best = min(
+            free, key=lambda other: (other.index < previous, abs(other.index - previous)), default=None
+        )
+        if best is not None:
+            used.add(best.index)
+            previous = best.index
+        pairs.append((term, best))
+    return pairs
+
+
+def _same(one: Term, other: Term) -> bool:
+    if one.number is not None or other.number is not None:
+        return one.number is not None and other.number is not None and one.number.matches(other.number)
+    if one.key == other.key:
+        return True
+    if one.kind in ("kanji", "katakana"):
+        return (
+            other.kind == one.kind and (one.key in other.key or other.key in one.key) and len(other.key) >= 1
+        )
+    return (
+        len(one.key) >= 4
+        and len(other.key) >= 4
+        and one.key[:3] == other.key[:3]
+        and _form_of(one.key, other.key) > 0
+    )
+
+
+_NEGATIVE_PREFIX = re.compile("^(?:un|in|im|ir|il|non|dis|не|без|бес)")
+
+
+def _negation(matched: list[tuple[Term, Term | None]]) -> str | None:
+    """A word that is denied on one side only; None where both deny something, or nothing."""
+    mine = [term for term, other in matched if other is not None and term.negated and not other.negated]
+    theirs = [other for term, other in matched if other is not None and other.negated and not term.negated]
+    if bool(mine) == bool(theirs):
+        return None
+    return (mine or theirs)[0].text
+
+
+def _contrast(claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int]) -> tuple[str, str] | None:
+    """(word of the claim, its opposite in the sentence), where the sentence lacks the first."""
+    sides = {}
+    for term in source.terms:
+        if (entry := lexicon.CONTRAST.get(term.key)) is not None:
+            sides.setdefault(entry[0], {})[entry[1]] = term
+    keys = {term.key for term in claim.terms}
+    for term in claim.terms:
+        entry = lexicon.CONTRAST.get(term.key)
+        if entry is None or entry[0] not in sides or entry[1] in sides[entry[0]]:
+            continue
+        other = next(iter(sides[entry[0]].values()))
+        if other.key in keys or term.negated != other.negated:
+            continue
+        return term.text, other.text
+    # Prefixes: available / unavailable, доступна / недоступна.
+    words = source.words
+    for term in claim.content:
+        if term.kind not in ("word", "name") or len(term.folded) < 5:
+            continue
+        bare = _NEGATIVE_PREFIX.sub("", term.folded)
+        for word in words:
+            if word != term.folded and len(word) >= 5 and word not in {t.folded for t in claim.content}:
+                stripped = _NEGATIVE_PREFIX.sub("", word)
+                opposite = (bare != term.folded and len(bare) >= 4 and _stem_equal(bare, word)) or (
+                    stripped != word and len(stripped) >= 4 and _stem_equal(stripped, term.folded)
+                )
+                if opposite and term.key not in source.keys:
+                    return term.text, word
+    return _contrast_ja(claim.folded, source.folded)
+
+
+def _stem_equal(one: str, other: str) -> bool:
+    from pytest_ragbench.text import stem
+
+    return stem(one) == stem(other)
+
+
+def _contrast_ja(claim: str, source: str) -> tuple[str, str] | None:
+    for row in lexicon.CONTRAST_JA:
+        mine = _sides(claim, row)
+        theirs = _sides(source, row)
+        if len(mine) == 1 and theirs and not mine.keys() & theirs.keys():
+            side, word = next(iter(mine.items()))
+            return word, next(iter(theirs.values()))
+    for prefix in "不無非未":
+        for one, other, mine_first in ((claim, source, True), (source, claim, False)):
+            for match in re.finditer(prefix + "([\u4e00-\u9fff]{2})", one):
+                if match.group() not in other and match.group(1) in other:
+                    return (match.group(), match.group(1)) if mine_first else (match.group(1), match.group())
+    return None
+
+
+def _sides(text: str, row: tuple[str, ...]) -> dict[int, str]:
+    """Which sides of a row occur in the text; longer words hide the shorter ones inside them."""
+    words = sorted(
+        ((word, side) for side, cell in enumerate(row) for word in cell.split()), key=lambda p: -len(p[0])
+    )
+    found: dict[int, str] = {}
+    for word, side in words:
+        if word in text:
+            found.setdefault(side, word)
+            text = text.replace(word, " ")
+    return found
+
+
+def _swap(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> tuple[str, str] | None:
+    """Two words that stand in each other's roles: A sued B / B sued A."""
+    pairs = [(term, other) for term, other in matched if other is not None and term.number is None]
+    passive = _passive(claim) != _passive(source)
+    for i, (a, a2) in enumerate(pairs):
+        for b, b2 in pairs[i + 1 :]:
+            if a.key == b.key or a2.index == b2.index:
+                continue
+            if (
+                a.link
+                and b.link
+                and a.link != b.link
+                and a.link == b2.link
+                and b.link == a2.link
+                and not passive
+            ):
+                return a.text, b.text
+            if not _free(a) or not _free(b) or not _free(a2) or not _free(b2) or passive:
+                continue
+            between = [
+                (t, o) for t, o in pairs if a.index < t.index < b.index and b2.index < o.index < a2.index
+            ]
+            if between and _cased(a, b, a2, b2) and a.clause == b.clause and a2.clause == b2.clause:
+                return a.text, b.text
+    return None
+
+
+def _free(term: Term) -> bool:
+    return not term.link and term.kind in ("word", "name")
+
+
+def _cased(a: Term, b: Term, a2: Term, b2: Term) -> bool:
+    """Order tells the roles in English; Russian changes the endings of both words instead."""
+    if a.folded.isascii() and b.folded.isascii():
+        return True
+    return a.folded != a2.folded and b.folded != b2.folded
+
+
+_PASSIVE_EN = re.compile(
+    r"\b(?:is|are|was|were|be|been|being) (?:\w+ ){0,2}?\w+(?:ed|en|wn|ught|ade|old|nt|ld) (?:\w+ ){0,3}?by\b"
+)
+_PASSIVE_RU = re.compile(
+    r"\w+(?:ан|ен|ян|ана|ена|яна|аны|ены|ано|ено|ается|яется|уется|ались|алась|ался)\b.*?\w+(?:ом|ем|ой|ей|ами|ями)\b"
+)
+
+
+def _passive(sentence: Sentence) -> bool:
+    text = sentence.folded
+    return bool(
+        _PASSIVE_EN.search(text)
+        or _PASSIVE_RU.search(text)
+        or re.search("[らかさたなまわが]れ(?:た|て|る|ま)", text)
+    )
+
+
+def _quantifier(claim: Sentence, source: Sentence) -> str | None:
+    mine = {term.key for term in claim.terms} | claim.words
+    theirs = {term.key for term in source.terms} | source.words
+    universal = next((t.text for t in claim.terms if t.key in lexicon.UNIVERSAL), None) or _first(
+        lexicon.UNIVERSAL_JA, claim.folded
+    )
+    has_universal = (
+        bool(lexicon.UNIVERSAL & theirs) or _first(lexicon.UNIVERSAL_JA, source.folded) is not None
+    )
+    if universal is not None and not has_universal:
+        partial = next((t.text for t in source.terms if t.key in lexicon.PARTIAL), None) or _first(
+            lexicon.PARTIAL_JA, source.folded
+        )
+        mine_partial = bool(lexicon.PARTIAL & mine) or _first(lexicon.PARTIAL_JA, claim.folded) is not None
+        if partial is not None and not mine_partial:
+            return f"says {partial}, not {universal}"
+    only = next(iter(sorted(lexicon.EXCLUSIVE & mine)), None) or _first(lexicon.EXCLUSIVE_JA, claim.folded)
+    if (
+        only is not None
+        and not lexicon.EXCLUSIVE & theirs
+        and _first(lexicon.EXCLUSIVE_JA, source.folded) is None
+    ):
+        return f"does not say {only}"
+    return None
+
+
+def _first(words: Sequence[str], text: str) -> str | None:
+    return next((word for word in words if word in text), None)
+
+
+def _hedged(claim: Sentence, source: Sentence) -> str | None:
+    if {term.key for term in claim.terms} & lexicon.HEDGE or _first(lexicon.HEDGE_JA, claim.folded):
+        return None
+    return next((t.text for t in source.terms if t.key in lexicon.HEDGE), None) or _first(
+        lexicon.HEDGE_JA, source.folded
+    )
+
+
+def _replaced(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> list[tuple[str, str]]:
+    """Words of the claim whose neighbours match a place where the sentence has another word."""
+    taken = {other.index for _, other in matched if other is not None}
+    places = {term.index: place for place, term in enumerate(source.content)}
+    found = []
+    for i, (term, other) in enumerate(matched):
+        if other is not None or term.number is not None or term.kind == "hiragana":
+            continue
+        before = matched[i - 1][1] if i else None
+        after = matched[i + 1][1] if i + 1 < len(matched) else None
+        slot = None
+        if before is not None and after is not None:
+            low, high = places[before.index], places[after.index]
+            if 1 < high - low <= 3:
+                slot = source.content[low + 1 : high]
+        elif before is not None and i + 1 == len(matched):
+            slot = source.content[places[before.index] + 1 :][:1]
+        elif after is not None and i == 0:
+            slot = source.content[max(0, places[after.index] - 1) : places[after.index]]
+        free = [t for t in slot or [] if t.index not in taken and t.kind != "hiragana"]
+        if free:
+            found.append((term.text, free[0].text))
+    return found
+
+
+def _number_problem(term: Term, chunk: Chunk) -> str:
+    elsewhere = any(
+        term.number is not None and term.number.matches(n) for part in chunk.sentences for n in part.numbers
+    )
+    return (
+        f"has {term.text} elsewhere, not for this" if elsewhere else f"the number {term.text} is in no chunk"
+    )
+
+
+def _reason(value: float, number: int, evidence: Evidence) -> str:
+    if value >= 0.5:
+        return f"chunk {number} says so"
+    if evidence.problems and evidence.signals["coverage"] >= 0.4:
+        signal, problem = evidence.problems[0]
+        if signal == "number" and problem.startswith("the number"):
+            return problem
+        if signal == "name":
+            return problem.replace("no word of ", "no chunk mentions ").replace(" in the chunks", "")
+        return f"chunk {number} {problem}"
+    if evidence.missing:
+        return "no chunk says so; missing: " + ", ".join(dict.fromkeys(evidence.missing[:4]))
+    return "no chunk says so"
