@@ -1,0 +1,39 @@
+"""Runs what metrics need: event loop, call slots, single flight, store, retries, accounting.
+
+The names are imported on use: asyncio, sqlite3 and tenacity cost nothing until a test needs them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine as Engine
+    from pytest_ragbench.engine.core import Limits as Limits
+    from pytest_ragbench.engine.requests import Fetched as Fetched
+    from pytest_ragbench.engine.requests import Request as Request
+    from pytest_ragbench.engine.requests import Sender as Sender
+    from pytest_ragbench.engine.requests import Sent as Sent
+    from pytest_ragbench.engine.requests import Transient as Transient
+    from pytest_ragbench.engine.store import Store as Store
+
+_HOMES = {
+    "Engine": "core",
+    "Limits": "core",
+    "Fetched": "requests",
+    "Request": "requests",
+    "Sender": "requests",
+    "Sent": "requests",
+    "Transient": "requests",
+    "Store": "store",
+}
+
+__all__ = ["Engine", "Fetched", "Limits", "Request", "Sender", "Sent", "Store", "Transient"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

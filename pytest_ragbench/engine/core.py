@@ -1,0 +1,324 @@
+"""The engine: everything that is asked of a service goes through it, once."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import os
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pytest_ragbench.engine.books import Books
+from pytest_ragbench.engine.keys import digest_of, payload_text
+from pytest_ragbench.engine.loop import LoopThread
+from pytest_ragbench.engine.requests import Fetched, Request
+from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
+from pytest_ragbench.engine.shelf import Shelf
+from pytest_ragbench.engine.slots import LocalSlots, Slots
+from pytest_ragbench.scores import Usage
+
+__all__ = ["Engine", "Limits"]
+
+T = TypeVar("T")
+AsyncCallable = Callable[[], Awaitable[Any]]
+
+
+class Engine:
+    """One event loop in a background thread; fetches are stored, shared, bounded, retried and counted.
+
+    Nothing is started and no file touched before the first use. After a fork the child has an engine
+    of its own: another loop, another connection to the store, empty books.
+
+    Parameters
+    ----------
+    store
+        SQLite file, made where it is missing. None: replies are kept in memory.
+    run_id
+        The same for all workers of a run; requests of scope ``"run"`` are shared among those only.
+    limits
+        By provider; a provider that is not named gets ``Limits()``.
+    on_warning
+        Is told, once, why the store can't be used. Called from a background thread.
+    sleep, clock
+        For tests: how retries wait, and seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Path | None,
+        run_id: str,
+        limits: Mapping[str, Limits] | None = None,
+        on_warning: Callable[[str], None] = warnings.warn,
+        sleep: Sleep = asyncio.sleep,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._path = store
+        self._run_id = run_id
+        self._limits = dict(limits or {})
+        self._on_warning = on_warning
+        self._sleep = sleep
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._running: _Running | None = None
+        self._closed = False
+        self._books = Books()
+        _engines.add(self)
+
+    def set_limits(self, provider: str, limits: Limits) -> None:
+        """Set a provider's limits; those who wait for a slot now already feel them."""
+        self._limits[provider] = limits
+        if self._running is not None and provider in self._running.providers:
+            self._running.providers[provider].limits = limits
+
+    async def fetch(self, request: Request[T]) -> Fetched[T]:
+        """The value of a request: from the store, from a fetch under way, or fetched now.
+
+        May be awaited on any loop. A fetch goes on while at least one waiter is left.
+
+        Raises
+        ------
+        TypeError
+            Where the request's key or payload is not JSON; the message names where.
+        Unscored
+            Of the request's ``failure`` class, or whatever ``fetch`` and ``read`` raise. Errors are
+            never stored; all who wait in this process get the same one.
+        """
+        running = self._start()
+        if asyncio.get_running_loop() is not running.thread.loop:
+            return await self.bring(self.fetch(request))
+        if request.scope == "none":
+            return await self._fetch_unshared(request, running)
+        digest = digest_of(request, self._run_id)
+        flight = running.flights.get(digest)
+        first = flight is None or flight.abandoned
+        if flight is None or flight.abandoned:
+            flight = running.launch(digest, self._obtain(request, digest, running))
+        got = await flight.join()
+        if first:
+            return Fetched(got.value, got.usage, got.duration, got.cached)
+        value = request.read(json.loads(got.text))  # each waiter has a value of its own to change
+        self._books.page(request.kind).stored += 1
+        return Fetched(value, cached=True)
+
+    def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run a coroutine on the engine's loop and wait for its result.
+
+        From any thread but the loop's own, from many at once, and inside another running event loop
+        (which is blocked meanwhile: there, better await :meth:`bring`). The coroutine sees the caller's
+        context variables. Ctrl-C in the waiting thread cancels the coroutine.
+
+        Raises
+        ------
+        TimeoutError
+            After ``timeout`` seconds; the coroutine is then cancelled.
+        Unscored
+            With code ``"cancelled"``, where the engine was closed meanwhile.
+        RuntimeError
+            On the engine's own loop, or when the engine is closed.
+        """
+        return self._start(coroutine).thread.wait(coroutine, timeout)
+
+    async def bring(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Like :meth:`wait`, for callers on another event loop, which goes on meanwhile."""
+        thread = self._start(coroutine).thread
+        if thread.is_here():
+            return await coroutine
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, thread.loop))
+
+    def books(self) -> dict[str, Any]:
+        """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.books.Page`."""
+        return self._books.plain()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
+        return self._start().thread.loop
+
+    def on_close(self, close: AsyncCallable) -> None:
+        """Await ``close()`` on the loop before it stops, the last registered first."""
+        self._start().closers.append(close)
+
+    def close(self) -> None:
+        """Cancel what is under way, close clients, stop the loop, close the store. May be repeated."""
+        with self._lock:
+            self._closed = True
+            running, self._running = self._running, None
+        if running is not None:
+            running.close()
+
+    # Inside
+
+    def _start(self, coroutine: Coroutine[Any, Any, Any] | None = None) -> _Running:
+        """The running parts, started on first use."""
+        with self._lock:
+            if self._closed:
+                if coroutine is not None:
+                    coroutine.close()
+                raise RuntimeError("the engine is closed")
+            if self._running is None:
+                self._running = _Running(self._path, self._run_id, self._on_warning)
+            return self._running
+
+    async def _obtain(self, request: Request[T], digest: str, running: _Running) -> _Obtained[T]:
+        """Store, then claim, then fetch. (A recording to replay belongs before the store.)"""
+        shelf, page = running.shelf, self._books.page(request.kind)
+        await shelf.ready()
+        while True:
+            text = shelf.get(digest)
+            if text is None:
+                claimed = await shelf.claim(digest)
+                if claimed is True:
+                    break
+                if claimed is False:
+                    await shelf.changed(digest)
+                    continue
+                text = str(claimed)
+            try:
+                value = request.read(json.loads(text))
+            except Exception:  # whatever it is that the payload lacks, it is as good as absent
+                await shelf.discard(digest, text)
+                continue
+            page.stored += 1
+            return _Obtained(text, value, cached=True)
+        try:
+            sender = self._sender(request, running)
+            text = payload_text(await request.fetch(sender), f"reply to a {request.kind} request")
+            value = request.read(json.loads(text))
+            run = self._run_id if request.scope == "run" else None
+            await shelf.put(digest, request.kind, request.provider, run, text)
+        except BaseException as error:
+            shelf.release(digest)
+            page.failed += isinstance(error, Exception)
+            raise
+        return _Obtained(text, value, sender.usage, sender.duration)
+
+    async def _fetch_unshared(self, request: Request[T], running: _Running) -> Fetched[T]:
+        sender = self._sender(request, running)
+        try:
+            value = request.read(await request.fetch(sender))
+        except Exception:
+            self._books.page(request.kind).failed += 1
+            raise
+        return Fetched(value, sender.usage, sender.duration)
+
+    def _sender(self, request: Request[Any], running: _Running) -> CountingSender:
+        name = request.provider
+        if name not in running.providers:
+            running.providers[name] = Provider(name, self._limits.get(name, Limits()), self._clock)
+        page = self._books.page(request.kind)
+        return CountingSender(
+            request, running.providers[name], running.slots, page, sleep=self._sleep, clock=self._clock
+        )
+
+    def _forget(self) -> None:
+        """In a forked child: all that runs is the parent's."""
+        if self._running is not None:
+            _parents.append(self._running)
+        self._lock = threading.Lock()
+        self._running = None
+        self._books = Books()
+
+
+@dataclass(frozen=True)
+class _Obtained(Generic[T]):
+    text: str
+    value: T
+    usage: Usage = field(default_factory=Usage)
+    duration: float = 0.0
+    cached: bool = False
+
+
+class _Flight:
+    """A fetch under way, and how many wait for it."""
+
+    def __init__(self, task: asyncio.Task[_Obtained[Any]]) -> None:
+        self._task = task
+        self._waiters = 0
+        self.abandoned = False
+
+    async def join(self) -> _Obtained[Any]:
+        """Wait with the others; the last to leave early ends the fetch."""
+        self._waiters += 1
+        try:
+            return await asyncio.shield(self._task)
+        finally:
+            self._waiters -= 1
+            if not self._waiters:
+                self.abandoned = True
+                self._task.cancel()
+
+
+class _Running:
+    """What an engine has while it runs, in one process."""
+
+    def __init__(self, store: Path | None, run_id: str, warn: Callable[[str], None]) -> None:
+        self.thread = LoopThread("ragbench-engine")
+        self.shelf = Shelf(store, run_id, self.thread.loop, warn)
+        self.slots: Slots = LocalSlots()
+        self.providers: dict[str, Provider] = {}
+        self.flights: dict[str, _Flight] = {}
+        self.closers: list[AsyncCallable] = []
+
+    def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]]) -> _Flight:
+        task = self.thread.loop.create_task(work)
+        flight = self.flights[digest] = _Flight(task)
+
+        def landed(task: asyncio.Task[_Obtained[Any]]) -> None:
+            if self.flights.get(digest) is flight:
+                del self.flights[digest]
+            if not task.cancelled():
+                task.exception()  # seen, also where all who waited have left
+
+        task.add_done_callback(landed)
+        return flight
+
+    def close(self) -> None:
+        with suppress(Exception):  # a client that won't close must not keep the run from ending
+            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=15)
+        self.thread.stop()
+        self.shelf.close()
+        self.slots.close()
+
+    async def _wind_up(self) -> None:
+        """End the fetches first: they use the clients."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+        for close in reversed(self.closers):
+            with suppress(Exception):
+                await asyncio.wait_for(_awaited(close), timeout=5)
+
+
+async def _awaited(close: AsyncCallable) -> None:
+    await close()
+
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+_parents: list[_Running] = []
+"""Of the parent process: kept, because their finalizers would touch what is the parent's."""
+
+
+@atexit.register
+def _close_all() -> None:
+    for engine in list(_engines):
+        with suppress(Exception):
+            engine.close()
+
+
+def _in_child() -> None:
+    for engine in list(_engines):
+        engine._forget()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,67 @@
+"""The identity of a request: one digest for everything that shapes the reply."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ragbench.engine.requests import Request
+
+
+def digest_of(request: Request[Any], run_id: str) -> str:
+    """SHA-256 (hex) over the canonical JSON of kind, provider, key and, in run scope, the run.
+
+    Raises
+    ------
+    TypeError
+        Where the key holds something that is not JSON; the message names where.
+    """
+    identity: dict[str, Any] = {
+        "kind": request.kind,
+        "provider": request.provider,
+        "key": json_values(request.key, f"key of a {request.kind} request to {request.provider!r}"),
+    }
+    if request.scope == "run":
+        identity["run"] = run_id
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def payload_text(payload: Any, where: str) -> str:
+    """The payload as JSON text that SQLite can hold.
+
+    Raises
+    ------
+    TypeError
+        Naming the place of the first value that is not JSON.
+    """
+    try:
+        text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate, as cut replies have: only escaped is it text
+        return json.dumps(payload, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        json_values(payload, where)
+        raise
+    return text
+
+
+def json_values(value: Any, path: str) -> Any:
+    """``value`` in plain JSON values (tuples become lists, any mapping a dict)."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise TypeError(f"{path}: {value!r} is not a finite number, so not JSON")
+        return float(value)
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"{path}: JSON keys are texts, got {key!r} ({type(key).__name__})")
+        return {key: json_values(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_values(item, f"{path}[{number}]") for number, item in enumerate(value)]
+    raise TypeError(f"{path}: {type(value).__name__} is not JSON: {value!r:.80}")

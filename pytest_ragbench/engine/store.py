@@ -1,0 +1,449 @@
+"""The store: raw replies and claims in one SQLite file (WAL), shared by workers and by runs."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from pytest_ragbench.engine.owners import Owner, is_gone
+
+Op = Callable[[sqlite3.Connection], Any]
+"""Some statements inside a transaction of the writer; what it returns is handed back."""
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE replies(
+    digest TEXT PRIMARY KEY, kind TEXT NOT NULL, provider TEXT NOT NULL, scope_run TEXT,
+    created REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, checksum TEXT NOT NULL,
+    payload TEXT NOT NULL);
+CREATE TABLE claims(
+    digest TEXT PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
+    started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta(name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+"""
+
+LEASE = 30.0
+"""Seconds that a claim lasts unless it is renewed."""
+DAY = 86400.0
+BUSY = 10.0
+"""Seconds to wait for other writers before the file counts as locked."""
+
+
+class StoreError(Exception):
+    """The file can't be used; the message says why."""
+
+
+class DamagedError(StoreError):
+    """The file's content is damaged: it can be moved aside. ``inode`` says which file that was."""
+
+    inode: int | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A stored reply. Times are seconds since the epoch; ``run`` is set where it is for one run only."""
+
+    digest: str
+    kind: str
+    provider: str
+    run: str | None
+    created: float
+    used: float
+    payload: str
+
+
+class Store:
+    """One SQLite file. Thread-safe; every method may raise :class:`StoreError`.
+
+    Two connections: readers never wait for writers in WAL mode, so :meth:`get` is quick enough for an
+    event loop (some 20 µs); everything that writes belongs in another thread.
+    """
+
+    def __init__(self, path: Path, *, busy: float = BUSY) -> None:
+        self.path = path
+        self._reader = _Connection(path, min(busy, 0.25))
+        self._writer = _Connection(path, busy)
+
+    # Replies
+
+    def get(self, digest: str) -> str | None:
+        """The payload, or None where there is none, or only a damaged one."""
+        with self._reader.use() as db:
+            row = db.execute("SELECT checksum, payload FROM replies WHERE digest=?", (digest,)).fetchone()
+        return row[1] if row and row[0] == _checksum(digest, row[1]) else None
+
+    def write(self, ops: Sequence[Op]) -> list[Any]:
+        """Run the operations in one transaction."""
+        with self._writer.use() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                results = [op(db) for op in ops]
+                db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # SQLite has rolled back by itself after some errors
+                    db.execute("ROLLBACK")
+                raise
+        return results
+
+    def changes(self) -> int:
+        """A number that differs where another connection has written in the meantime."""
+        with self._reader.use() as db:
+            version: int = db.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def ready(self, digests: Collection[str], now: float) -> set[str]:
+        """Those that need no more waiting: stored, or claimed by nobody who lives."""
+        wanted = list(digests)
+        rows: list[tuple[str, str, int, str, float]] = []
+        claims = "SELECT digest, host, pid, started, expires FROM claims WHERE digest IN"
+        replies = "SELECT digest FROM replies WHERE digest IN"
+        stored: set[str] = set()
+        with self._reader.use() as db:
+            for start in range(0, len(wanted), 500):
+                part = wanted[start : start + 500]
+                marks = f"({','.join('?' * len(part))})"
+                rows += db.execute(f"{claims} {marks}", part)
+                stored |= {row[0] for row in db.execute(f"{replies} {marks}", part)}
+        gone = {who: is_gone(*who) for who in {row[1:4] for row in rows}}
+        held = {row[0] for row in rows if row[4] > now and not gone[row[1:4]]}
+        return stored | (set(wanted) - held)
+
+    # For people: the command line and tests
+
+    def items(self) -> Iterator[Reply]:
+        """All replies, the oldest first."""
+        with self._reader.use() as db:
+            rows = db.execute(
+                "SELECT digest, kind, provider, scope_run, created, used, payload FROM replies "
+                "ORDER BY created, digest"
+            ).fetchall()
+        return (Reply(*row) for row in rows)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts: ``replies``, ``bytes`` of payload, ``claims``, and ``by_kind`` and ``by_provider``."""
+        with self._reader.use() as db:
+            replies, size = db.execute("SELECT COUNT(*), COALESCE(SUM(size), 0) FROM replies").fetchone()
+            claims = db.execute("SELECT COUNT(*) FROM claims").fetchone()[0]
+            by_kind = dict(db.execute("SELECT kind, COUNT(*) FROM replies GROUP BY kind"))
+            by_provider = dict(db.execute("SELECT provider, COUNT(*) FROM replies GROUP BY provider"))
+        return {
+            "replies": replies,
+            "bytes": size,
+            "claims": claims,
+            "by_kind": by_kind,
+            "by_provider": by_provider,
+        }
+
+    def delete(self, digests: Collection[str] | None = None) -> int:
+        """Delete these replies, or all; returns how many there were."""
+
+        def op(db: sqlite3.Connection) -> int:
+            if digests is None:
+                return db.execute("DELETE FROM replies").rowcount
+            return sum(db.execute("DELETE FROM replies WHERE digest=?", (each,)).rowcount for each in digests)
+
+        deleted: int = self.write([op])[0]
+        return deleted
+
+    def prune(
+        self,
+        *,
+        run: str | None = None,
+        run_age: float = DAY,
+        unused: float = 90 * DAY,
+        max_bytes: int = 500_000_000,
+        now: float | None = None,
+    ) -> int:
+        """Delete what is no longer of use; returns the number of replies deleted.
+
+        Parameters
+        ----------
+        run
+            The run under way, whose own replies stay.
+        run_age, unused
+            Seconds: replies kept for another run go when older than the first, others when not used
+            for the second.
+        max_bytes
+            Above it, those unused for longest go first.
+        now
+            Seconds since the epoch; default: the clock's.
+        """
+        moment = time.time() if now is None else now
+        deleted: int = self.write([_prune_op(run, moment - run_age, moment - unused, max_bytes, moment)])[0]
+        with self._writer.use() as db:
+            db.execute("PRAGMA incremental_vacuum").fetchall()
+        return deleted
+
+    def last_pruned(self) -> float:
+        with self._reader.use() as db:
+            row = db.execute("SELECT value FROM meta WHERE name='pruned'").fetchone()
+        return float(row[0]) if row else 0.0
+
+    def set_aside(self, damage: DamagedError) -> Path | None:
+        """Move the damaged file to the first free ``NAME.corrupt-N``; returns where.
+
+        None where another process has moved it already. The directory is locked meanwhile, so that
+        nobody moves the new file that another process has just made.
+        """
+        self.close()
+        try:
+            directory = os.open(self.path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise StoreError(str(error)) from None
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            if damage.inode is None or _inode(self.path) != damage.inode:
+                return None
+            return _move_aside(self.path)
+        except OSError as error:
+            raise StoreError(f"damaged, and can't be moved aside: {error}") from None
+        finally:
+            os.close(directory)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
+# Operations of the writer
+
+
+def claim_op(digest: str, owner: Owner, now: float) -> Op:
+    """Claim a digest: the stored payload where there is one, else True (ours) or False (theirs)."""
+
+    def op(db: sqlite3.Connection) -> str | bool:
+        row = db.execute("SELECT checksum, payload FROM replies WHERE digest=?", (digest,)).fetchone()
+        if row and row[0] == _checksum(digest, row[1]):
+            payload: str = row[1]
+            return payload
+        held = db.execute(
+            "SELECT token, host, pid, started, expires FROM claims WHERE digest=?", (digest,)
+        ).fetchone()
+        if held and held[0] != owner.token and held[4] > now and not is_gone(*held[1:4]):
+            return False
+        db.execute(
+            "INSERT OR REPLACE INTO claims VALUES(?, ?, ?, ?, ?, ?)",
+            (digest, owner.token, owner.host, owner.pid, owner.started, now + LEASE),
+        )
+        return True
+
+    return op
+
+
+def put_op(reply: Reply, owner: Owner) -> Op:
+    """Keep a reply, and give up the claim on it."""
+
+    def op(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
+                *(len(reply.payload.encode()), _checksum(reply.digest, reply.payload), reply.payload),
+            ),
+        )
+        db.execute("DELETE FROM claims WHERE digest=? AND token=?", (reply.digest, owner.token))
+
+    return op
+
+
+def discard_op(digest: str, payload: str) -> Op:
+    """Forget a payload that can't be read, unless it has been replaced."""
+    return lambda db: (
+        db.execute("DELETE FROM replies WHERE digest=? AND payload=?", (digest, payload)).rowcount
+    )
+
+
+def release_op(digest: str, owner: Owner) -> Op:
+    return lambda db: (
+        db.execute("DELETE FROM claims WHERE digest=? AND token=?", (digest, owner.token)).rowcount
+    )
+
+
+def renew_op(owner: Owner, now: float) -> Op:
+    return lambda db: (
+        db.execute("UPDATE claims SET expires=? WHERE token=?", (now + LEASE, owner.token)).rowcount
+    )
+
+
+def used_op(digests: Collection[str], now: float) -> Op:
+    """Note that these were of use; to the day, so that a run that only reads hardly writes."""
+
+    def op(db: sqlite3.Connection) -> None:
+        rows = [(now, digest, now - DAY) for digest in digests]
+        db.executemany("UPDATE replies SET used=? WHERE digest=? AND used<?", rows)
+
+    return op
+
+
+def leave_op(owner: Owner) -> Op:
+    return lambda db: db.execute("DELETE FROM claims WHERE token=?", (owner.token,)).rowcount
+
+
+def _prune_op(run: str | None, run_before: float, unused_before: float, max_bytes: int, now: float) -> Op:
+    def op(db: sqlite3.Connection) -> int:
+        deleted = db.execute(
+            "DELETE FROM replies WHERE scope_run IS NOT NULL AND scope_run IS NOT ? AND created < ?",
+            (run, run_before),
+        ).rowcount
+        deleted += db.execute(
+            "DELETE FROM replies WHERE scope_run IS NULL AND used < ?", (unused_before,)
+        ).rowcount
+        deleted += db.execute(
+            "DELETE FROM replies WHERE digest IN (SELECT digest FROM (SELECT digest, SUM(size) OVER "
+            "(ORDER BY used DESC, digest ROWS UNBOUNDED PRECEDING) AS total FROM replies) WHERE total > ?)",
+            (max_bytes,),
+        ).rowcount
+        db.execute("DELETE FROM claims WHERE expires < ?", (now - DAY,))
+        db.execute("INSERT OR REPLACE INTO meta VALUES('pruned', ?)", (now,))
+        return deleted
+
+    return op
+
+
+class _Connection:
+    """A connection that is opened on first use, and anew in the process that a fork makes.
+
+    SQLite must not be carried over a fork: locks would be lost and the file damaged. So the
+    connection is closed before the process forks, and comes back where it is needed.
+    """
+
+    def __init__(self, path: Path, busy: float) -> None:
+        self._path = path
+        self._busy = busy
+        self._lock = RLock()
+        self._db: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        _connections.add(self)
+
+    @contextmanager
+    def use(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._db is None:
+                    self._db = self._open()
+                yield self._db
+            except (sqlite3.Error, OSError) as error:
+                raise _explained(error, self._inode) from error
+
+    def close(self) -> None:
+        with self._lock:
+            db, self._db = self._db, None
+            if db is not None:
+                with suppress(sqlite3.Error):
+                    db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        self._inode = _inode(self._path)
+        db = sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(db, self._busy)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+        self.close()
+
+    def after_fork(self) -> None:
+        self._lock.release()
+
+    def in_child(self) -> None:
+        self._lock = RLock()
+
+
+def _prepare(db: sqlite3.Connection, busy: float) -> None:
+    """Pragmas and schema. Many processes may do this to a new file at once."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    deadline = time.monotonic() + busy
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:  # SQLite doesn't wait here by itself
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    # In WAL mode NORMAL loses nothing when a process is killed, only when the machine is.
+    db.execute("PRAGMA synchronous=NORMAL")
+    if version == SCHEMA_VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            raise StoreError("it is some other database")
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    db.execute("COMMIT")
+    if version > SCHEMA_VERSION:
+        raise StoreError(f"it was written by a newer version (schema {version}, here {SCHEMA_VERSION})")
+
+
+def _explained(error: sqlite3.Error | OSError, inode: int | None) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # extended codes carry the plain one below
+    if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreError(str(error))
+    damage = DamagedError(str(error))
+    damage.inode = inode
+    return damage
+
+
+def _checksum(digest: str, payload: str) -> str:
+    return hashlib.blake2b(f"{digest}\n{payload}".encode(), digest_size=8).hexdigest()
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _move_aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
+        number += 1
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):  # they belong to the damaged file and would damage the new one
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+_connections: weakref.WeakSet[_Connection] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for connection in list(_connections):
+        connection.before_fork()
+
+
+def _after_fork() -> None:
+    for connection in list(_connections):
+        connection.after_fork()
+
+
+def _in_child() -> None:
+    for connection in list(_connections):
+        connection.in_child()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
