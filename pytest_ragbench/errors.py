@@ -85,3 +85,9 @@ class BudgetError(Unscored):
 
 class UndefinedScore(Unscored):
     """The metric has no value for this sample: no claims, no relevant ids, a single cluster ..."""
+
+
+# Tracebacks and reports name an exception by its module: the one to import it from.
+for _error in [RagbenchError, *RagbenchError.__subclasses__(), *Unscored.__subclasses__(), QuestionFileError]:
+    _error.__module__ = "pytest_ragbench"
+QualityFailure.__module__ = "pytest_ragbench"

@@ -50,8 +50,8 @@ def failure_text(sample: RagSample, misses: Sequence[Miss], notes: Sequence[str]
         title = miss.score.evidence_title
         lines += _block(title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence))
     lines += _block("chunks", _chunks(sample))
-    for miss in dict.fromkeys(miss.score for miss in misses):
-        lines += _judge(miss)
+    judges = {tuple(_judge(miss.score)): None for miss in misses}  # two grades of one call: said once
+    lines += [line for block in judges for line in block]
     return "\n".join(lines)
 
 

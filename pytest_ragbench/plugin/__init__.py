@@ -1,0 +1,84 @@
+"""The pytest plugin: hooks of a few lines that delegate to the modules beside this one.
+
+This module is imported in every pytest run of the machine, so it and what it imports stay light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.plugin import collecting, outcomes
+from pytest_ragbench.plugin.book import RunBook
+from pytest_ragbench.plugin.fixtures import (
+    _ragbench,
+    embedder,
+    judge,
+    rag_question,
+    rag_sample,
+    rag_samples,
+    retriever,
+)
+from pytest_ragbench.plugin.options import add_options
+from pytest_ragbench.plugin.state import STATE, RunState
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", collecting.MARKER_HELP)
+    state = config.stash[STATE] = RunState(config)
+    if state.is_controller:
+        config.pluginmanager.register(RunBook(config, state), "ragbench-book")
+    if config.pluginmanager.hasplugin("xdist"):
+        from pytest_ragbench.plugin.xdist import XdistHooks
+
+        config.pluginmanager.register(XdistHooks(state), "ragbench-xdist")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if state := config.stash.get(STATE, None):
+        state.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    collecting.parametrize(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    collecting.label(collector, report)
+    return report
+
+
+# Outermost, so that an xfail mark, applied by pytest's own wrapper, can't turn an outage into a pass.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    outcomes.label(item, call, report)
+    return report
+
+
+def pytest_report_header(config: pytest.Config, start_path: Path) -> list[str]:
+    return config.stash[STATE].header(start_path)
+
+
+__all__ = [
+    "_ragbench",
+    "embedder",
+    "judge",
+    "rag_question",
+    "rag_sample",
+    "rag_samples",
+    "retriever",
+]

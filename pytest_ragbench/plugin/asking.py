@@ -1,0 +1,60 @@
+"""From a test's questions to samples: what rag_sample and rag_samples do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.aggregates import RagSamples
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.plugin.collecting import questions_for
+from pytest_ragbench.plugin.state import state_of
+from pytest_ragbench.samples import Question, RagSample
+
+
+def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSample:
+    """Ask one question: a Question, a bare text, or a mapping of columns; a RagSample is taken as it is."""
+    __tracebackhide__ = True
+    if isinstance(value, RagSample):
+        return value
+    state = state_of(request.config)
+    question = as_question(value, request)
+    system = state.coerce("retriever", retriever)
+    return state.engine.wait(system.ask(question))
+
+
+def ask_all(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
+    """Ask all questions of the test's file at once; failures are kept beside the answers."""
+    __tracebackhide__ = True
+    from pytest_ragbench.rag import ask_all as ask_together
+
+    state = state_of(request.config)
+    questions = questions_for(request.node, request.config)
+    if questions is None:
+        raise UsageError(
+            f"{request.node.nodeid} uses rag_samples, but there are no questions for it: mark it with "
+            '@pytest.mark.rag_questions("questions.csv"), or set ragbench_questions'
+        )
+    system = state.coerce("retriever", retriever)
+    return RagSamples(questions, state.engine.wait(ask_together(system, questions)))
+
+
+def as_question(value: Any, request: pytest.FixtureRequest) -> Question:
+    """What a test parametrised "rag_question" with, as a Question."""
+    __tracebackhide__ = True
+    if isinstance(value, Question):
+        return value
+    callspec = getattr(request.node, "callspec", None)
+    name = callspec.id if callspec is not None else request.node.name
+    if isinstance(value, str):
+        return Question(id=name, question=value)
+    if isinstance(value, Mapping):
+        from pytest_ragbench.questions import question_from
+
+        return question_from(value, default_id=name)
+    raise UsageError(
+        f"{request.node.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
+        f"got {type(value).__name__}"
+    )

@@ -1,0 +1,188 @@
+"""The controller's book of the run: results as they come, summary, exit code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.plugin.state import RunState
+
+if TYPE_CHECKING:
+    from pytest_ragbench.report.json_report import JsonReport
+    from pytest_ragbench.report.summary import Summary
+
+EXIT_UNSCORED = 8
+"""Nothing failed, but judge, endpoint or embedder did (0-6 are pytest's, 7 is taken)."""
+
+
+class RunBook:
+    """Registered on the controller (and in a run without xdist) only."""
+
+    def __init__(self, config: pytest.Config, state: RunState) -> None:
+        self.config = config
+        self.state = state
+        self.expected: set[str] = set()
+        self.reported: set[str] = set()
+        self.kinds: set[str] = set()
+        self.other_failures = 0
+        self.warnings: dict[str, None] = {}
+        self._summary: Summary | None = None
+        self._json: JsonReport | None = None
+        self._started = time.time()
+
+    # xdist
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Node ids that a worker has collected; each has to come back as a report."""
+        self.expected.update(ids)
+
+    # What comes in
+
+    def pytest_sessionstart(self) -> None:
+        if path := self.config.getoption("ragbench_json"):
+            from pytest_ragbench.report.json_report import JsonReport
+
+            try:
+                self._json = JsonReport(self.config.invocation_params.dir / Path(path).expanduser(), self._run())
+            except RagbenchError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._count_failure(getattr(report, "ragbench", None))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.reported.add(report.nodeid)
+        data: dict[str, Any] | None = getattr(report, "ragbench", None)
+        rerun = getattr(report, "outcome", None) == "rerun"
+        if report.failed and not rerun:
+            self._count_failure(data)
+        if data is None:
+            return
+        summary = self._summary = self._summary or self._new_summary()
+        summary.add_books(data["books"])
+        for text in data["warnings"]:
+            self._warn(text)
+        if "record" in data and not rerun:
+            summary.add_record(data["record"])
+            if self._json is not None:
+                self._json.add(data["record"])
+
+    def _count_failure(self, data: dict[str, Any] | None) -> None:
+        kind = data and data["kind"]
+        if kind is None or kind == "quality":
+            self.other_failures += 1
+        else:
+            self.kinds.add(kind)
+
+    def _new_summary(self) -> Summary:
+        from pytest_ragbench.report.summary import Summary
+
+        return Summary()
+
+    def _warn(self, text: str) -> None:
+        """Once per text and run, in pytest's own list of warnings; never an error under -W error."""
+        if text in self.warnings:
+            return
+        self.warnings[text] = None
+        import warnings
+
+        message = warnings.WarningMessage(RagbenchWarning(text), RagbenchWarning, "pytest_ragbench", 0)
+        self.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={"warning_message": message, "when": "runtest", "nodeid": "", "location": None}
+        )
+
+    # What comes out
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        for text in self.state.new_warnings():
+            self._warn(text)
+        session.exitstatus = self.exit_code(int(exitstatus))
+        if self._json is not None:
+            summary = self._summary.to_dict(self._bands()) if self._summary else None
+            self._json.finish(
+                {"exit_code": int(session.exitstatus), "finished": time.time(), "summary": summary,
+                 "lost": sorted(self.lost), "warnings": list(self.warnings)}
+            )  # fmt: skip
+
+    @property
+    def lost(self) -> set[str]:
+        """Tests that a worker collected and nobody reported."""
+        return self.expected - self.reported
+
+    def exit_code(self, given: int) -> int:
+        """pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
+        if self.lost and given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            if not self.config.getoption("collectonly"):
+                return pytest.ExitCode.INTERNAL_ERROR
+        only_ours = bool(self.kinds) and not self.other_failures
+        # INTERRUPTED is what an error during collection ends in; Ctrl-C leaves no such error behind.
+        if only_ours and given in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
+            return pytest.ExitCode.USAGE_ERROR if "usage" in self.kinds else EXIT_UNSCORED
+        return given
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._summary is not None and (self._summary.rows or self._summary.outcomes):
+            self._show(terminalreporter, self._summary)
+        lost = self.lost if not self.config.getoption("collectonly") else set()
+        if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
+            terminalreporter.section("ragbench: results lost", red=True)
+            terminalreporter.line(f"{len(lost)} of {len(self.expected)} tests were collected, but no result came back:")
+            for nodeid in sorted(lost)[:10]:
+                terminalreporter.line(f"  {nodeid}")
+
+    def _show(self, out: pytest.TerminalReporter, summary: Summary) -> None:
+        from pytest_ragbench.metrics.registry import TIERS
+        from pytest_ragbench.report.summary import call_lines, table
+
+        out.section("RAG quality")
+        if summary.rows:
+            for line in table(summary.ordered_rows(TIERS), self._bands()):
+                out.line(line)
+        out.line(summary.outcome_line())
+        for line in call_lines(summary.books):
+            out.line(line)
+        out.line(self.state.describe())
+        if self._json is not None:
+            out.line(f"results: {self._json.path}")
+
+    def _bands(self) -> dict[str, str | None]:
+        """The band of each metric's mean."""
+        from pytest_ragbench.metrics.registry import find
+
+        bands: dict[str, str | None] = {}
+        for row in self._summary.rows.values() if self._summary else ():
+            base = row.metric.removesuffix("_answer_correctness").removesuffix("_groundedness")
+            try:
+                bands[row.metric] = find(base).band(row.mean) if row.mean is not None else None
+            except RagbenchError:
+                bands[row.metric] = None
+        return bands
+
+    def _run(self) -> dict[str, Any]:
+        import platform
+
+        from pytest_ragbench import __version__
+        from pytest_ragbench.report.clean import clean
+
+        return {
+            "id": self.state.run_id,
+            "started": self._started,
+            "ragbench": __version__,
+            "pytest": pytest.__version__,
+            "python": platform.python_version(),
+            "platform": sys.platform,
+            "settings": self.state.describe(),
+            "sources": [clean(name) for name in self.state.settings.sources],
+        }
+
+
+class RagbenchWarning(pytest.PytestWarning):
+    """Something that the run can do without, such as a store that can't be written."""

@@ -1,0 +1,155 @@
+"""Questions become tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.plugin.state import state_of
+
+if TYPE_CHECKING:
+    from pytest_ragbench.samples import Question
+
+MARKER_HELP = (
+    "rag_questions(path, *, tags=None, encoding=None, delimiter=None, columns=None): one test for each "
+    "question of a csv, jsonl, json or yaml file; path is relative to the test file."
+)
+
+_LOADED = pytest.StashKey[dict[Any, "list[Question]"]]()
+
+# Marks with a meaning of their own that a word in a question file must not take on.
+_RESERVED = {"parametrize", "usefixtures", "filterwarnings", "rag_questions", "asyncio", "xdist_group", "flaky"}
+
+
+class ReadableId(str):
+    """A test id that keeps its letters.
+
+    pytest escapes ids to ASCII by ``id.encode("unicode_escape").decode("ascii")`` unless an ini option
+    for the whole project says otherwise; Russian and Japanese ids would be unreadable and ``-k`` could
+    not select them. The id is already free of control characters and separators.
+    """
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        encoded = str(self).encode("utf-8" if encoding == "unicode_escape" else encoding, errors)
+        return _Readable(encoded) if encoding == "unicode_escape" else encoded
+
+
+class _Readable(bytes):
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return bytes(self).decode("utf-8", errors)
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """One test for each question, where the test wants one and is not parametrised by its author."""
+    if "rag_question" not in metafunc.fixturenames or _parametrized(metafunc.definition):
+        return
+    state = state_of(metafunc.config)
+    try:
+        questions = questions_for(metafunc.definition, metafunc.config)
+        if questions is None:
+            return  # the fixture says what is missing
+        params = _params(questions, metafunc.config)
+    except RagbenchError as error:
+        state.collect_error = True
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
+    metafunc.parametrize("rag_question", params)
+
+
+def _parametrized(definition: pytest.Item) -> bool:
+    for mark in definition.iter_markers("parametrize"):
+        names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(",")]
+        if {"rag_question", "rag_sample"} & set(names):
+            return True
+    return False
+
+
+def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | None:
+    """The questions of the item's rag_questions mark, or of the configured file; None where there is neither."""
+    __tracebackhide__ = True
+    mark = item.get_closest_marker("rag_questions")
+    args, options = (mark.args, dict(mark.kwargs)) if mark else ((), {})
+    if len(args) > 1:
+        raise UsageError(f"rag_questions takes one path, got {args!r}; use a directory or a pattern for several files")
+    path: str | Path | None = args[0] if args else options.pop("path", None)
+    tags = options.pop("tags", None)
+    if path is not None:
+        base = item.path.parent
+    elif configured := state_of(config).settings.questions:
+        path, base = configured, _configured_base(config, configured)
+    elif mark is not None:
+        raise UsageError("the rag_questions mark names no file, and ragbench_questions is not set")
+    else:
+        return None
+    questions = _load(config, base / Path(path).expanduser(), options)
+    return _tagged(questions, tags, path)
+
+
+def _configured_base(config: pytest.Config, path: str) -> Path:
+    """Command line: relative to where it was typed; configuration: relative to the project."""
+    typed = config.getoption("ragbench_questions") == path
+    return config.invocation_params.dir if typed else config.rootpath
+
+
+def _load(config: pytest.Config, path: Path, options: dict[str, Any]) -> list[Question]:
+    from pytest_ragbench.questions import load_questions
+
+    loaded = config.stash.setdefault(_LOADED, {})
+    key = (str(path), repr(sorted(options.items())))
+    if key not in loaded:
+        try:
+            loaded[key] = load_questions(path, **options)
+        except TypeError as error:
+            raise UsageError(f"rag_questions({str(path)!r}): {error}") from None
+    return loaded[key]
+
+
+def _tagged(questions: list[Question], tags: str | Sequence[str] | None, path: object) -> list[Question]:
+    if tags is None:
+        return questions
+    wanted = {tags} if isinstance(tags, str) else set(tags)
+    chosen = [question for question in questions if wanted & set(question.tags)]
+    if not chosen:
+        known = sorted({tag for question in questions for tag in question.tags})
+        raise UsageError(f"{path}: no question has a tag of {sorted(wanted)}; its tags: {', '.join(known) or 'none'}")
+    return chosen
+
+
+def _params(questions: Sequence[Question], config: pytest.Config) -> list[Any]:
+    from pytest_ragbench.questions import test_ids
+
+    known = {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}
+    params = []
+    for question, name in zip(questions, test_ids(questions), strict=True):
+        marks = [_mark(tag, question, known, config) for tag in question.tags]
+        params.append(pytest.param(question, id=ReadableId(name), marks=marks))
+    return params
+
+
+def _mark(tag: str, question: Question, known: set[str], config: pytest.Config) -> pytest.MarkDecorator:
+    where = f"{question.location or question.id}"
+    if tag in _RESERVED or tag.startswith("_") or not tag.replace("-", "_").isidentifier():
+        raise UsageError(
+            f"{where}: tag {tag!r} can't become a mark: use letters, digits, '_' and '-', and no name that pytest "
+            "gives a meaning"
+        )
+    if tag not in known:
+        config.addinivalue_line("markers", f"{tag}: tag in a question file")
+        known.add(tag)
+    mark: pytest.MarkDecorator = getattr(pytest.mark, tag)
+    return mark
+
+
+def label(collector: pytest.Collector, report: pytest.CollectReport) -> None:
+    """Say in the report that a collection error is a usage error of ours."""
+    state = state_of(collector.config)
+    if state.collect_error and report.failed:
+        report.ragbench = {"kind": "usage"}  # type: ignore[attr-defined]
+        state.collect_error = False

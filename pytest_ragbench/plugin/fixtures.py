@@ -1,0 +1,88 @@
+"""The fixtures. Each can be overridden in a conftest, a module or a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.plugin.state import STATE
+
+if TYPE_CHECKING:
+    from pytest_ragbench.aggregates import RagSamples
+    from pytest_ragbench.samples import RagSample
+
+
+@pytest.fixture(autouse=True)
+def _ragbench(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lets the assertion helpers find the fixtures that this test sees."""
+    from pytest_ragbench.runtime import using
+
+    with using(request.config.stash[STATE].runtime(request)):
+        yield
+
+
+@pytest.fixture(scope="session")
+def judge(request: pytest.FixtureRequest) -> Any:
+    """The judge of generated answers: as configured (an LLM), else the embedded local one.
+
+    Override it to return a judge, a spec such as "openai:gpt-4o-mini", or a function
+    `(messages) -> reply text`.
+    """
+    __tracebackhide__ = True
+    return request.config.stash[STATE].coerce("judge", None)
+
+
+@pytest.fixture(scope="session")
+def embedder(request: pytest.FixtureRequest) -> Any:
+    """The embedder of texts: as configured, else the local one (extra "local").
+
+    Override it to return an embedder, a spec such as "sentence-transformers:MODEL", or a function
+    `(texts) -> vectors`.
+    """
+    __tracebackhide__ = True
+    return request.config.stash[STATE].coerce("embedder", None)
+
+
+@pytest.fixture(scope="session")
+def retriever(request: pytest.FixtureRequest) -> Any:
+    """The RAG system under test: by default GET {--rag-url}/llm/search-rag?questions=TEXT.
+
+    Override it to return a URL, or a function `(question) -> answer`, sync or async, that may also
+    return `{"answer": ..., "contexts": [...]}` or a RagSample.
+    """
+    __tracebackhide__ = True
+    return request.config.stash[STATE].coerce("retriever", None)
+
+
+@pytest.fixture
+def rag_question(request: pytest.FixtureRequest) -> Any:
+    """One question of the file that the test's rag_questions mark (or the configuration) names."""
+    __tracebackhide__ = True
+    raise UsageError(
+        f"{request.node.nodeid} uses rag_sample, but there are no questions for it: mark it with "
+        '@pytest.mark.rag_questions("questions.csv"), set ragbench_questions, or parametrize "rag_question"'
+    )
+
+
+@pytest.fixture
+def rag_sample(request: pytest.FixtureRequest, rag_question: Any, retriever: Any) -> RagSample:
+    """One question, asked of the RAG system: answer, contexts, and the question's own columns."""
+    __tracebackhide__ = True
+    from pytest_ragbench.plugin.asking import ask_one
+
+    return ask_one(request, rag_question, retriever)
+
+
+@pytest.fixture
+def rag_samples(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
+    """All questions of the file, asked of the RAG system concurrently; for metrics over the whole set."""
+    __tracebackhide__ = True
+    from pytest_ragbench.plugin.asking import ask_all
+
+    return ask_all(request, retriever)
+
+
+__all__ = ["_ragbench", "embedder", "judge", "rag_question", "rag_sample", "rag_samples", "retriever"]

@@ -1,0 +1,37 @@
+"""Command-line and ini options."""
+
+from __future__ import annotations
+
+import pytest
+
+# Dotted settings key of each option that is one; the rest is the plugin's own business.
+SETTINGS = {
+    "rag_url": "rag.url",
+    "ragbench_judge": "judge",
+    "ragbench_embedder": "embedder",
+    "ragbench_store": "store",
+    "ragbench_questions": "questions",
+}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("ragbench", "RAG quality (pytest-ragbench)")
+    group.addoption("--rag-url", metavar="URL", help="The RAG service under test, e.g. http://localhost:8080.")
+    group.addoption(
+        "--ragbench-judge", metavar="SPEC", help="Judge: 'local', 'openai:MODEL', or 'PROVIDER:MODEL'."
+    )
+    group.addoption(
+        "--ragbench-embedder",
+        metavar="SPEC",
+        help="Embedder: 'local', 'PROVIDER:MODEL', or 'sentence-transformers:MODEL'.",
+    )
+    group.addoption(
+        "--ragbench-store",
+        metavar="FILE",
+        help="Where replies are kept; 'off' keeps none. Default: in the pytest cache.",
+    )
+    group.addoption(
+        "--ragbench-questions", metavar="FILE", help="Question file for tests whose rag_questions mark names none."
+    )
+    group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
+    parser.addini("ragbench_questions", "Question file for tests whose rag_questions mark names none.", default="")

@@ -1,0 +1,102 @@
+"""Quality is FAILED; judge, endpoint, embedder and usage are ERROR. What was found rides on the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+
+from pytest_ragbench import errors
+from pytest_ragbench.plugin.state import RESULTS, STATE
+from pytest_ragbench.report.clean import clean
+
+_HERE = Path(errors.__file__).parent
+
+KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (errors.QualityFailure, "quality"),
+    (errors.UsageError, "usage"),
+    (errors.JudgeError, "judge"),
+    (errors.EndpointError, "endpoint"),
+    (errors.EmbeddingError, "embedding"),
+    (errors.BudgetError, "budget"),
+    (errors.UndefinedScore, "undefined"),
+    (errors.Unscored, "unscored"),
+    (errors.RagbenchError, "unscored"),
+)
+
+
+def kind_of(error: BaseException | None) -> str | None:
+    """How an exception is counted: "quality", "judge" ...; None for what is not ours."""
+    return next((kind for error_type, kind in KINDS if isinstance(error, error_type)), None)
+
+
+def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport) -> None:
+    """Turn our exceptions into their outcome, and attach results and books to the report."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    kind = kind_of(error)
+    phase = call.when
+    if error is not None and kind is not None:
+        _tidy(report, error, kind)
+        if kind != "quality":
+            # Neither xfail nor the call phase may hide an outage: ERROR, and <error> in JUnit.
+            report.outcome = "failed"
+            report.__dict__.pop("wasxfail", None)
+            if phase == "call":
+                report.when = "setup"
+    state = item.config.stash[STATE]
+    results = item.stash.get(RESULTS, [])
+    books, warnings = state.new_books(), state.new_warnings()
+    asks = bool({"rag_sample", "rag_samples"} & set(getattr(item, "fixturenames", ())))
+    if kind is None and not results and not books and not warnings and not asks:
+        return
+    from pytest_ragbench.report.records import properties, record
+
+    data: dict[str, Any] = {"kind": kind, "phase": phase, "books": books, "warnings": warnings}
+    if phase == "call" or (phase == "setup" and not report.passed) or results or kind:
+        data["record"] = record(item, report, error, kind, results)
+        item.user_properties += properties(results, kind)
+        report.user_properties = [(str(name), _plain(value)) for name, value in item.user_properties]
+        results.clear()
+    report.ragbench = data  # type: ignore[attr-defined]
+
+
+def _plain(value: object) -> object:
+    from pytest_ragbench.scores import plain
+
+    return plain(value)
+
+
+def _tidy(report: pytest.TestReport, error: BaseException, kind: str) -> None:
+    """Our message alone in the summary line; no frame of ours in the traceback; no control characters."""
+    longrepr = report.longrepr
+    crash = getattr(longrepr, "reprcrash", None)
+    traceback = getattr(longrepr, "reprtraceback", None)
+    if crash is None or traceback is None:
+        return
+    message = clean(str(error)) or type(error).__name__
+    name = f"{type(error).__module__}.{type(error).__qualname__}: "
+    # The type tells one kind of error from another; a failure needs none, its first line stands alone.
+    said = message if kind == "quality" else f"{type(error).__name__}: {message}"
+    last = traceback.reprentries[-1] if traceback.reprentries else None
+    where = getattr(getattr(last, "reprfileloc", None), "path", "") or ""
+    if last is None or _is_ours(where):
+        lines = [f"E   {line}" for line in said.splitlines()]
+        crash = ReprFileLocation(crash.path, crash.lineno, said)
+        plain_traceback = ReprTraceback([ReprEntryNative([line + "\n" for line in lines])], None, style="native")
+        report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
+        return
+    crash.message = said
+    if hasattr(longrepr, "chain"):
+        longrepr.chain = longrepr.chain[-1:]
+    last.lines[:] = [clean(line).replace(name, "" if kind == "quality" else f"{type(error).__name__}: ", 1) for line in last.lines]
+    if last.reprfileloc is not None and kind != "quality":
+        last.reprfileloc.message = type(error).__name__
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        return Path(path).resolve().is_relative_to(_HERE)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,200 @@
+"""What one pytest process knows of its ragbench run; everything in it is made when first needed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.plugin.options import SETTINGS
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.runtime import Result, Runtime
+    from pytest_ragbench.settings import Settings
+
+STATE = pytest.StashKey["RunState"]()
+RESULTS = pytest.StashKey["list[Result]"]()
+
+
+class RunState:
+    """One per process: the controller's, or a worker's."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.lock = threading.RLock()
+        self.collect_error = False
+        self._worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+        self._run_id: str | None = self._worker and self._worker.get("ragbench_run_id")
+        self._settings: Settings | None = None
+        self._engine: Engine | None = None
+        self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
+        self._warnings: list[str] = []
+        self._booked: dict[str, Any] = {}
+
+    @property
+    def is_controller(self) -> bool:
+        """True in a run without xdist, too."""
+        return self._worker is None
+
+    @property
+    def run_id(self) -> str:
+        """The same in all processes of a run."""
+        if self._run_id is None:
+            from pytest_ragbench.building import new_run_id
+
+            self._run_id = new_run_id()
+        return self._run_id
+
+    @property
+    def settings(self) -> Settings:
+        with self.lock:
+            if self._settings is None:
+                self._settings = self._load()
+            return self._settings
+
+    def _load(self) -> Settings:
+        from pytest_ragbench.settings import load_settings
+
+        options = {key: self.config.getoption(name) for name, key in SETTINGS.items()}
+        if options["questions"] is None:
+            options["questions"] = self.config.getini("ragbench_questions") or None
+        return load_settings(self._start(), root=self.config.rootpath, options=options)
+
+    def _start(self) -> Path:
+        """The common directory of the test paths on the command line: configuration is sought from there up."""
+        root = self.config.rootpath
+        if self._worker is not None and "ragbench_start" in self._worker:
+            return Path(self._worker["ragbench_start"])
+        given = [self.config.invocation_params.dir / str(arg).split("::")[0] for arg in self.config.args]
+        paths = [path if path.is_dir() else path.parent for path in given if path.exists()]
+        if not paths:
+            return root
+        common = paths[0].resolve()
+        for path in paths[1:]:
+            while not path.resolve().is_relative_to(common):
+                common = common.parent
+        return common if common.is_relative_to(root) else root
+
+    @property
+    def engine(self) -> Engine:
+        with self.lock:
+            if self._engine is None:
+                from pytest_ragbench import building
+
+                self._engine = building.engine(
+                    self.settings, run_id=self.run_id, cache=self._cache(), on_warning=self._warnings.append
+                )
+            return self._engine
+
+    def _cache(self) -> Path:
+        cache = getattr(self.config, "cache", None)
+        if cache is None:  # -p no:cacheprovider: nothing may stay, but the workers of this run share a store
+            return self._temporary()
+        return Path(cache.mkdir("ragbench"))
+
+    def _temporary(self) -> Path:
+        return Path(tempfile.gettempdir()) / f"ragbench-{self.run_id}"
+
+    def coerce(self, kind: str, value: object) -> Any:
+        """What a fixture returned, as a judge, embedder or retriever; the same object for the same value."""
+        from pytest_ragbench import building
+
+        with self.lock:
+            key = (kind, id(value))
+            if key not in self._coerced:
+                made = getattr(building, kind)(value, self.engine, self.settings)
+                self._coerced[key] = (value, made)  # holds the value, so that its id stays its own
+            return self._coerced[key][1]
+
+    def runtime(self, request: pytest.FixtureRequest) -> Runtime:
+        """The helpers' way to the fixtures that this test sees."""
+        from pytest_ragbench.runtime import Runtime
+
+        def fixture(kind: str) -> Any:
+            with self.lock:  # threads of one test may ask at once
+                return self.coerce(kind, request.getfixturevalue(kind))
+
+        return Runtime(
+            settings=lambda: self.settings,
+            engine=lambda: self.engine,
+            judge=lambda: fixture("judge"),
+            embedder=lambda: fixture("embedder"),
+            results=request.node.stash.setdefault(RESULTS, []),
+        )
+
+    def header(self, start_path: Path) -> list[str]:
+        """A line for the header, in projects that configure ragbench."""
+        if not self._configured():
+            return []
+        try:
+            return [f"ragbench: {self.describe()}"]
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def _configured(self) -> bool:
+        if any(self.config.getoption(name) for name in SETTINGS) or self.config.getini("ragbench_questions"):
+            return True
+        import os
+
+        if any(name.startswith("RAGBENCH_") for name in os.environ):
+            return True
+        start, root = self._start(), self.config.rootpath
+        for directory in [start, *start.parents]:
+            pyproject = directory / "pyproject.toml"
+            if (directory / "ragbench.toml").is_file():
+                return True
+            if pyproject.is_file() and b"[tool.ragbench" in pyproject.read_bytes():
+                return True
+            if directory == root:
+                return False
+        return False
+
+    def describe(self) -> str:
+        """Judge, embedder, service and store in one line."""
+        from pytest_ragbench import building
+        from pytest_ragbench.report.clean import clean
+
+        settings = self.settings
+        store = building.store_path(settings, Path("cache"))
+        shown = "off" if store is None else str(store) if settings.store else "in the pytest cache"
+        parts = [
+            f"judge {building.judge_name(settings)}",
+            f"embedder {settings.embedder or 'local'}",
+            f"service {settings.rag.url or 'not configured'}",
+            f"store {shown}",
+        ]
+        return clean(", ".join(parts))
+
+    def new_books(self) -> dict[str, Any]:
+        """Calls, tokens and latencies since this was last asked."""
+        if self._engine is None:
+            return {}
+        from pytest_ragbench.report.books import difference
+
+        now = self._engine.books()
+        new, self._booked = difference(now, self._booked), now
+        return new
+
+    def new_warnings(self) -> list[str]:
+        new, self._warnings[:] = list(self._warnings), []
+        return new
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        if self.is_controller and self._run_id is not None:
+            shutil.rmtree(self._temporary(), ignore_errors=True)
+
+
+def state_of(config: pytest.Config) -> RunState:
+    return config.stash[STATE]
+
+
+__all__ = ["RESULTS", "STATE", "RunState", "UsageError", "state_of"]

@@ -1,0 +1,27 @@
+"""Hooks that exist only with xdist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.plugin.state import RunState
+
+
+class XdistHooks:
+    """Gives each worker what it has to share with the others."""
+
+    def __init__(self, state: RunState) -> None:
+        self.state = state
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["ragbench_run_id"] = self.state.run_id
+        node.workerinput["ragbench_start"] = str(self.state._start())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        book = node.config.pluginmanager.get_plugin("ragbench-book")
+        if book is not None:
+            book.expect(ids)

@@ -1,0 +1,83 @@
+"""The JSON report: valid at every moment, complete at the end.
+
+Each record is written when it exists, together with the closing brackets behind it, which the next
+record overwrites: a run that is killed leaves a file that parses, with ``"complete": false``.
+Fields: docs/json-report.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from pytest_ragbench.errors import UsageError
+
+SCHEMA = "ragbench-report"
+VERSION = 1
+
+
+class JsonReport:
+    """Writes one report file.
+
+    Raises
+    ------
+    UsageError
+        The file can't be written, or another run is writing it right now.
+    """
+
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+        self.path = path
+        self._file = _locked(path)
+        self._first = True
+        head = {"schema": SCHEMA, "version": VERSION, "run": run}
+        self._file.write(_dump(head)[:-1] + ',\n"results": [')
+        self._trailer = self._file.tell()
+        self._close_brackets({"complete": False})
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Append one record; it is on disk when this returns."""
+        text = ("\n" if self._first else ",\n") + _dump(record)
+        self._first = False
+        self._file.seek(self._trailer)
+        self._trailer += len(text.encode())
+        self._close_brackets({"complete": False}, before=text)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the end of a complete run and let go of the file."""
+        self._file.seek(self._trailer)
+        self._close_brackets({"complete": True, **summary})
+        self._file.close()
+
+    def _close_brackets(self, end: Mapping[str, Any], before: str = "") -> None:
+        # One write of one buffer: a kill falls before or after it, not inside.
+        self._file.write(f"{before}\n],\n{_dump(end)[1:]}\n")
+        self._file.truncate()
+        self._file.flush()
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _locked(path: Path) -> IO[str]:
+    """Open for writing, with a lock that dies with the process."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"--ragbench-json {path}: can't be written: {error.strerror}") from None
+    try:
+        import fcntl
+    except ImportError:  # Windows: no lock to be had from the standard library for this
+        pass
+    else:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.close()
+            raise UsageError(f"--ragbench-json {path}: another run is writing it; give each run its own file") from None
+    handle.truncate(0)
+    return handle

@@ -1,0 +1,114 @@
+"""What one test found out, in builtin types: a record of the JSON report, and JUnit properties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pytest_ragbench.errors import Unscored
+from pytest_ragbench.report.clean import clean, one_line
+from pytest_ragbench.runtime import Result
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import plain
+
+
+class _Node(Protocol):
+    @property
+    def nodeid(self) -> str: ...
+
+
+class _Report(Protocol):
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def duration(self) -> float: ...
+
+
+def record(
+    node: _Node, report: _Report, error: BaseException | None, kind: str | None, results: Sequence[Result]
+) -> dict[str, Any]:
+    """See docs/json-report.md for the fields."""
+    samples = list({id(result.sample): result.sample for result in results if result.sample is not None}.values())
+    funcargs = getattr(node, "funcargs", {})
+    own = funcargs.get("rag_sample")
+    if isinstance(own, RagSample) and not any(own is sample for sample in samples):
+        samples.append(own)
+    question = funcargs.get("rag_question")
+    places = {id(sample): index for index, sample in enumerate(samples)}
+    found: dict[str, Any] = {
+        "test": node.nodeid,
+        "outcome": _outcome(report, kind),
+        "kind": kind,
+        "message": one_line(str(error), 500) if error is not None and kind else None,
+        "duration": float(report.duration),
+        "question_id": getattr(question, "id", None) or (samples[0].id if samples else None),
+        "samples": [_sample(sample) for sample in samples],
+        "scores": [_score(result, places) for result in results],
+    }
+    return plain(found)  # type: ignore[no-any-return]
+
+
+def _outcome(report: _Report, kind: str | None) -> str:
+    if report.outcome != "failed":
+        return report.outcome
+    return "failed" if kind in (None, "quality") else "error"
+
+
+def _sample(sample: RagSample) -> dict[str, Any]:
+    location = sample.location
+    return {
+        "id": sample.id,
+        "question": sample.question,
+        "answer": sample.answer,
+        "contexts": sample.contexts,
+        "context_ids": sample.context_ids,
+        "context_scores": sample.context_scores,
+        "reference": sample.reference,
+        "reference_contexts": sample.reference_contexts,
+        "relevant_ids": sample.relevance,
+        "lang": sample.lang,
+        "tags": sample.tags,
+        "must_pass": sample.must_pass,
+        "should_abstain": sample.should_abstain,
+        "session": sample.session,
+        "cluster": sample.cluster,
+        "file": location.file if location else None,
+        "line": location.line if location else None,
+        "latency": sample.latency,
+        "cached": sample.cached,
+    }
+
+
+def _score(result: Result, places: dict[int, int]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "metric": result.metric,
+        "tier": result.tier,
+        "sample": places.get(id(result.sample)),
+        "count": result.count,
+        "value": None,
+        "threshold": result.threshold,
+        "passed": result.passed,
+        "band": result.band,
+        "error": None,
+    }
+    if result.score is not None:
+        told = result.score.to_dict()
+        entry |= {name: told[name] for name in told if name not in ("metric", "sample_id")}
+    if result.error is not None:
+        entry["error"] = {
+            "type": type(result.error).__name__,
+            "code": result.error.code if isinstance(result.error, Unscored) else "usage",
+            "message": str(result.error),
+        }
+    return entry
+
+
+def properties(results: Sequence[Result], kind: str | None) -> list[tuple[str, object]]:
+    """Short and safe ``(name, text)`` pairs for ``<properties>`` in JUnit."""
+    pairs: list[tuple[str, object]] = []
+    for result in results:
+        if result.score is not None:
+            pairs.append((f"ragbench.{result.metric}", f"{result.score.value:.6g}"))
+    if kind is not None:
+        pairs.append(("ragbench.outcome", clean(kind)))
+    return pairs

@@ -1,0 +1,148 @@
+"""Sums over a run: one row per metric, the outcomes, and what it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ragbench.report.books import add, percentile
+
+_KINDS = {
+    "quality": "quality failure",
+    "judge": "judge error",
+    "endpoint": "endpoint error",
+    "embedding": "embedding error",
+    "usage": "usage error",
+    "budget": "budget error",
+    "undefined": "undefined score",
+    "unscored": "unscored",
+}
+
+
+@dataclass
+class Row:
+    """One metric over the run. ``total`` counts what was asked for, ``values`` what was scored."""
+
+    metric: str
+    tier: str
+    values: list[float] = field(default_factory=list)
+    missed: int = 0
+    gated: int = 0
+    total: int = 0
+    worst: tuple[float, str] | None = None
+
+    @property
+    def mean(self) -> float | None:
+        return sum(self.values) / len(self.values) if self.values else None
+
+
+class Summary:
+    """Takes records and books as they come."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.books: dict[str, dict[str, Any]] = {}
+
+    def add_record(self, record: Mapping[str, Any]) -> None:
+        kind = record["kind"]
+        self.outcomes[kind if kind else record["outcome"]] += 1
+        for entry in record["scores"]:
+            row = self.rows.setdefault(entry["metric"], Row(entry["metric"], entry["tier"]))
+            row.total += 1
+            if entry["value"] is None:
+                continue
+            row.values.append(entry["value"])
+            row.gated += entry["passed"] is not None
+            row.missed += entry["passed"] is False
+
+    def add_books(self, books: Mapping[str, Mapping[str, Any]]) -> None:
+        add(self.books, books)
+
+    def outcome_line(self) -> str:
+        """``8 passed, 3 quality failures, 1 judge error``."""
+        names = {"passed": "passed", "failed": "failed", "error": "error", "skipped": "skipped", **_KINDS}
+        parts = []
+        for name, said in names.items():
+            if count := self.outcomes.get(name, 0):
+                plural = "s" if count != 1 and said.endswith(("failure", "error", "score")) else ""
+                parts.append(f"{count} {said}{plural}")
+        return ", ".join(parts)
+
+    def ordered_rows(self, tiers: Sequence[str]) -> list[Row]:
+        rank = {tier: index for index, tier in enumerate(tiers)}
+        return sorted(self.rows.values(), key=lambda row: (rank.get(row.tier, len(rank)), row.metric))
+
+    def to_dict(self, bands: Mapping[str, str | None]) -> dict[str, Any]:
+        """The ``summary`` of the JSON report."""
+        return {
+            "outcomes": dict(self.outcomes),
+            "metrics": [
+                {
+                    "metric": row.metric,
+                    "tier": row.tier,
+                    "mean": row.mean,
+                    "min": min(row.values, default=None),
+                    "max": max(row.values, default=None),
+                    "n_scored": len(row.values),
+                    "n_total": row.total,
+                    "n_missed": row.missed,
+                    "band": bands.get(row.metric),
+                }
+                for row in self.rows.values()
+            ],
+            "calls": {
+                kind: {
+                    **{name: value for name, value in entries.items() if not isinstance(value, list)},
+                    **_quantiles(entries.get("latencies", [])),
+                }
+                for kind, entries in self.books.items()
+            },
+        }
+
+
+def _quantiles(latencies: Sequence[float]) -> dict[str, float | None]:
+    if not latencies:
+        return {"p50": None, "p95": None}
+    return {"p50": percentile(latencies, 0.5), "p95": percentile(latencies, 0.95)}
+
+
+def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
+    """Aligned lines: tier, metric, mean, min, n scored of n asked for, misses, band."""
+    cells = [("tier", "metric", "mean", "min", "scored", "missed", "band")]
+    tier = ""
+    for row in rows:
+        mean = "-" if row.mean is None else f"{row.mean:.3f}"
+        least = f"{min(row.values):.3f}" if row.values else "-"
+        missed = f"{row.missed}/{row.gated}" if row.gated else "-"
+        shown = row.tier.replace("_", " ") if row.tier != tier else ""
+        cells.append((shown, row.metric, mean, least, f"{len(row.values)}/{row.total}", missed, bands.get(row.metric) or "-"))
+        tier = row.tier
+    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
+    lines = []
+    for line in cells:
+        padded = [
+            cell.ljust(width) if index in (0, 1, 6) else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def call_lines(books: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """``judge: 24 calls, 6 stored, 9,120 tokens, p50 0.8 s, p95 2.1 s``, one line a kind."""
+    lines = []
+    for kind, entries in books.items():
+        calls, stored, failed = (int(entries.get(name, 0)) for name in ("calls", "stored", "failed"))
+        tokens = int(entries.get("prompt_tokens", 0)) + int(entries.get("completion_tokens", 0))
+        parts = [f"{calls} call{'s' * (calls != 1)}"]
+        parts += [f"{stored} stored"] if stored else []
+        parts += [f"{failed} failed"] if failed else []
+        parts += [f"{tokens:,} tokens"] if tokens else []
+        latencies = entries.get("latencies", [])
+        if latencies:
+            parts.append(f"p50 {percentile(latencies, 0.5):.2f} s, p95 {percentile(latencies, 0.95):.2f} s")
+        lines.append(f"{kind}: {', '.join(parts)}")
+    return lines
