@@ -1,0 +1,96 @@
+"""The embedded local judge as a :class:`~pytest_ragbench.judge.base.Judge`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.judge import local, tasks
+from pytest_ragbench.judge.base import Answered, R, Task
+
+
+class LocalJudge:
+    """No key, no network, the same verdict every time. What it is good for: docs/local-judge.md.
+
+    It does what ``tasks`` lists; of anything else it says that it can't.
+    """
+
+    name = "local"
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        return frozenset(_RULES)
+
+    def __repr__(self) -> str:
+        return f"<LocalJudge {local.VERSION}>"
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        rule = _RULES.get(task.name)
+        if rule is None:
+            raise JudgeError(f"the local judge can't do {task.name!r}; configure an LLM", code="unsupported")
+        payload = await asyncio.to_thread(rule, task)  # long chunks take a while; other calls go on
+        return Answered(task.read(payload), self.name)
+
+
+def _split_claims(task: tasks.SplitClaims) -> Mapping[str, Any]:
+    return {"claims": local.split_claims(task.answer, task.question)}
+
+
+def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
+    verdicts = {}
+    for number in task.numbers:
+        support = local.verify(task.claims[number - 1], task.contexts, task.question)
+        verdicts[str(number)] = {
+            "verdict": support.value >= 0.5,
+            "reason": support.reason,
+            "chunk": support.chunk,
+        }
+    return {"verdicts": verdicts}
+
+
+def _grade_relevance(task: tasks.GradeRelevance) -> Mapping[str, Any]:
+    found = local.addresses(task.question, task.answer)
+    return {"grade": found.value, "reason": found.reason}
+
+
+def _grounded(task: tasks.GradeFaithfulness | tasks.GradeSearchRag) -> tuple[float, str]:
+    """Mean support of the claims, and what is wrong with the weakest. No claim: nothing is ungrounded."""
+    claims = local.split_claims(task.answer, task.question)
+    found = [local.verify(claim, task.contexts, task.question) for claim in claims]
+    if not found:
+        return 1.0, ""
+    weakest = min(found, key=lambda support: support.value)
+    value = sum(support.value for support in found) / len(found)
+    return value, weakest.reason if weakest.value < 0.5 else ""
+
+
+def _grade_faithfulness(task: tasks.GradeFaithfulness) -> Mapping[str, Any]:
+    value, reason = _grounded(task)
+    return {"grade": value, "reason": reason}
+
+
+def _grade_search_rag(task: tasks.GradeSearchRag) -> Mapping[str, Any]:
+    addressed = local.addresses(task.question, task.answer)
+    grounded, fault = _grounded(task)
+    off_topic = addressed.reason if addressed.value < 0.5 else ""
+    return {
+        "answer_correctness": addressed.value,
+        "groundedness": grounded,
+        "error_message": fault or off_topic,
+    }
+
+
+_RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
+    "split_claims": _split_claims,
+    "verify_claims": _verify_claims,
+    "grade_relevance": _grade_relevance,
+    "grade_faithfulness": _grade_faithfulness,
+    "grade_search_rag": _grade_search_rag,
+}
+
+
+def local_judge(engine: object = None) -> LocalJudge:
+    """The local judge. It calls nobody, so it needs no engine."""
+    return LocalJudge()
