@@ -110,3 +110,8 @@ def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
                 )
             return openai_embedder(known, chosen, engine, provider_name=provider, environ=os.environ)
     return embedder_from(spec, engine)
+
+
+def judge_name(settings: Settings) -> str:
+    """What the configured judge is called, without building it."""
+    return settings.judge or ("openai" if os.environ.get("OPENAI_API_KEY") else "local")

@@ -12,7 +12,6 @@ from pytest_ragbench.errors import UsageError
 Relevance = Mapping[str, float]
 """Graded relevance: document id -> grade; a grade above 0 means relevant."""
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def texts(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
@@ -84,11 +83,11 @@ class Question:
     lang: str | None = None
     must_pass: bool = False
     should_abstain: bool = False
-    thresholds: Mapping[str, str] = field(default=_EMPTY)
+    thresholds: Mapping[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     session: str | None = None
     cluster: str | None = None
-    metadata: Mapping[str, Any] = field(default=_EMPTY)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     location: Location | None = None
 
 
@@ -143,11 +142,11 @@ class RagSample:
     lang: str | None = None
     must_pass: bool = False
     should_abstain: bool = False
-    thresholds: Mapping[str, str] = field(default=_EMPTY)
+    thresholds: Mapping[str, str] = field(default_factory=dict)
     tags: Sequence[str] = ()
     session: str | None = None
     cluster: str | None = None
-    metadata: Mapping[str, Any] = field(default=_EMPTY)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     location: Location | None = None
     latency: float | None = None
     cached: bool = False

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from pytest_ragbench.errors import UsageError
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Score:
     cached: bool = False
     """True where every reply came from the store."""
     sample_id: str | None = None
-    details: Mapping[str, Any] = field(default=_EMPTY)
+    details: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the value by name: ``precision``, ``recall``, ``n_claims`` ..."""
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ class Metric:
     high: float = 1.0
     direction: Direction = "higher"
     without_contexts: float | None = 0.0
-    bands: Mapping[str, float] = DEFAULT_BANDS
+    bands: Mapping[str, float] = field(default_factory=lambda: DEFAULT_BANDS)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
