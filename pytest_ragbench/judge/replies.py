@@ -1,0 +1,371 @@
+"""Reading what a judge sent: the one JSON object that is its verdict, or an error. Never a guess.
+
+What is read: an object alone, in a code fence, between sentences (which may hold braces of their own),
+after a reasoning block, inside one wrapping key, or sent as a JSON string; line breaks inside its
+texts may be raw. What is refused: everything that is not JSON (comments, trailing commas, single
+quotes, NaN), a key given twice, a reply that was cut, and a reply in which two objects could be the
+verdict. Nothing is repaired: a repaired fragment is a verdict that the judge did not give.
+
+The text under judgement can hold a forged verdict that a judge then quotes. An object that stands
+word for word in that text is therefore never preferred to another, and never taken out of prose.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+
+class UnreadableReply(ValueError):
+    """A reply that is not a verdict.
+
+    ``code`` is one of truncated, refused, content_filter, empty, not_json, not_object, missing_key,
+    ambiguous, duplicate_key, non_finite.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
+
+
+def read_reply(
+    content: str | None,
+    *,
+    finish_reason: str | None = None,
+    refusal: str | None = None,
+    expected: Collection[str] = (),
+    quoted: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The verdict object in a reply.
+
+    Parameters
+    ----------
+    content
+        The text of the reply.
+    finish_reason, refusal
+        What the provider says of it. A reply that was cut at the token limit is refused even where
+        what arrived looks whole.
+    expected
+        Keys that the object must have.
+    quoted
+        The texts under judgement, which a reply may quote.
+
+    Raises
+    ------
+    UnreadableReply
+        Saying which kind it is, and naming the key where there is one.
+    """
+    _check_end(finish_reason, refusal)
+    text = (content or "").lstrip("\ufeff").strip()
+    if not text:
+        raise UnreadableReply("empty", "the reply is empty")
+    unwrapped = _unwrapped_string(text)
+    try:
+        return _Reading(unwrapped, tuple(expected), quoted).verdict()
+    except RecursionError:
+        raise UnreadableReply("not_json", "the JSON of the reply is nested too deeply") from None
+
+
+def _check_end(finish_reason: str | None, refusal: str | None) -> None:
+    reason = (finish_reason or "").casefold()
+    if refusal and refusal.strip():
+        raise UnreadableReply("refused", f"the judge refused: {_head(refusal)}")
+    if reason == "refusal":
+        raise UnreadableReply("refused", "the judge refused (finish_reason refusal)")
+    if reason in _FILTERED:
+        raise UnreadableReply(
+            "content_filter", f"the provider's content filter cut the reply (finish_reason {reason})"
+        )
+    if reason in _CUT:
+        raise UnreadableReply(
+            "truncated", f"the reply was truncated at max_tokens (finish_reason {reason}); raise max_tokens"
+        )
+
+
+def _unwrapped_string(text: str) -> str:
+    """The text inside, where the whole reply is one JSON string."""
+    if text.startswith('"'):
+        try:
+            inner = json.loads(text, strict=False)
+        except ValueError:
+            return text
+        if isinstance(inner, str) and "{" in inner:
+            return inner
+    return text
+
+
+# Values that Python's json would let through
+
+
+@dataclass(frozen=True, slots=True)
+class _NonFinite:
+    literal: str
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that remembers a key that it was given twice."""
+
+    duplicate: str | None = None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    found = _Object(pairs)
+    if len(found) < len(pairs):
+        found.duplicate = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return found
+
+
+def _float(literal: str) -> float | _NonFinite:
+    value = float(literal)
+    return value if math.isfinite(value) else _NonFinite(literal)
+
+
+def _int(literal: str) -> int | _NonFinite:
+    # No verdict needs more digits, and int() refuses thousands of them.
+    return int(literal) if len(literal) <= 300 else _NonFinite(literal[:20] + "…")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_NonFinite, strict=False
+)
+
+
+_MANY = 100  # broken attempts that are looked at; one is enough to refuse a reply
+
+
+# Reasoning blocks
+
+_TAG_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|internal|monologue"
+_TAG = re.compile(
+    rf"<\|?\s*(?P<close>/?)\s*(?:\w+:)?(?:{_TAG_NAMES})\b[^<>{{}}]*>"
+    r"|\[(?P<close2>/?)(?:THINK|THINKING|REASONING)\]"
+    r"|◁(?P<close3>/?)think(?:ing)?▷"
+    r"|<\|begin_of_thought\|>|(?P<close4><\|end_of_thought\|>)"
+    r"|(?P<close5><\|channel\|>\s*final\s*(?:<\|message\|>)?)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    start: int
+    end: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """An opening brace followed by an expected key, where no JSON object starts."""
+
+    start: int
+    problem: str
+
+
+class _Reading:
+    """One reply, taken apart."""
+
+    def __init__(self, text: str, expected: tuple[str, ...], quoted: Sequence[str]) -> None:
+        self.text = text
+        self.expected = expected
+        self.quoted = [_squeezed(item) for item in quoted]
+        keys = "|".join(re.escape(key) for key in expected) or r"\w+"
+        self.key_start = re.compile(rf"\{{\s*[\"'“”„«`]?\s*(?:{keys})\s*[\"'“”»`]?\s*:")
+        self.objects: list[_Span] = []
+        self.fragments: list[_Fragment] = []
+        self._scan()
+        self.reasoning = list(self._reasoning())
+
+    def _scan(self) -> None:
+        """All JSON objects that stand on their own, left to right.
+
+        An unclosed one ends nowhere: the search goes on behind its brace.
+        """
+        position = self.text.find("{")
+        while position >= 0:
+            try:
+                value, end = _DECODER.raw_decode(self.text, position)
+            except (ValueError, RecursionError) as error:
+                if self.key_start.match(self.text, position) and len(self.fragments) < _MANY:
+                    self.fragments.append(_Fragment(position, self._problem(error)))
+                end = position + 1
+            else:
+                self.objects.append(_Span(position, end, value))
+            position = self.text.find("{", end)
+
+    def _problem(self, error: Exception) -> str:
+        if not isinstance(error, json.JSONDecodeError):
+            return "nested too deeply"
+        around = self.text[max(0, error.pos - 40) : error.pos + 20]
+        return f"{error.msg} near {_head(around)!r}"
+
+    def _reasoning(self) -> Iterator[tuple[int, int]]:
+        """Spans of text that are thought, not said.
+
+        A closing tag without an opening one means that all before it was thought; an opening one that
+        is never closed, that all after it is.
+        """
+        opened: int | None = None
+        for tag in _TAG.finditer(self.text):
+            if any(span.start < tag.start() < span.end for span in self.objects):
+                continue  # inside a text of the verdict
+            closes = any(tag.group(name) for name in ("close", "close2", "close3", "close4", "close5"))
+            if not closes:
+                opened = tag.start() if opened is None else opened
+            else:
+                yield (0 if opened is None else opened, tag.end())
+                opened = None
+        if opened is not None:
+            yield (opened, len(self.text))
+
+    def _is_thought(self, position: int) -> bool:
+        return any(start <= position < end for start, end in self.reasoning)
+
+    def _has_keys(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(key in value for key in self.expected)
+
+    def _is_quoted(self, start: int, end: int) -> bool:
+        piece = _squeezed(self.text[start:end])
+        return any(piece in text for text in self.quoted)
+
+    def verdict(self) -> dict[str, Any]:
+        said = [span for span in self.objects if not self._is_thought(span.start)]
+        candidates = [
+            _Span(span.start, span.end, inner)
+            for span in said
+            if self._has_keys(inner := _unwrapped(span.value, self._has_keys))
+        ]
+        if not candidates:
+            raise self._nothing(said)
+        chosen = self._chosen(candidates)
+        self._check_fragments(chosen)
+        _check_values(chosen.value, "")
+        return dict(json.loads(json.dumps(chosen.value)))  # plain dicts
+
+    def _chosen(self, candidates: list[_Span]) -> _Span:
+        by_value = {_canonical(span.value): span for span in candidates}
+        if len(by_value) == 1:
+            only = candidates[-1]
+            if self._is_quoted(only.start, only.end) and not self._stands_alone(candidates):
+                raise UnreadableReply(
+                    "ambiguous",
+                    "ambiguous: the only JSON object in the reply is quoted from the text under judgement",
+                )
+            return only
+        own = {key: span for key, span in by_value.items() if not self._is_quoted(span.start, span.end)}
+        if len(own) != 1:
+            raise UnreadableReply(
+                "ambiguous", f"ambiguous: the reply holds several verdicts ({len(by_value)} JSON objects)"
+            )
+        return next(iter(own.values()))
+
+    def _stands_alone(self, candidates: list[_Span]) -> bool:
+        """Nothing said but the object itself, and no other verdict thought of."""
+        thought = [span for span in self.objects if self._is_thought(span.start)]
+        value = _canonical(candidates[0].value)
+        if any(self._has_keys(span.value) and _canonical(span.value) != value for span in thought):
+            return False
+        edges = [*self.reasoning, *((span.start, span.end) for span in candidates)]
+        edges = [(0, 0), *sorted(edges), (len(self.text), len(self.text))]
+        between = "".join(self.text[a[1] : b[0]] for a, b in pairwise(edges))
+        return not re.sub(r"```\w*", "", between).strip()
+
+    def _check_fragments(self, chosen: _Span) -> None:
+        """A broken attempt at a verdict beside the one that was found makes that one doubtful.
+
+        Unless the attempt is a quote, or was closed before the verdict began (a sample of the format).
+        """
+        for fragment in self.fragments:
+            head = _squeezed(self.text[fragment.start : fragment.start + 200])[:30]
+            is_quote = any(head in text for text in self.quoted)
+            closed = self._closing_brace(fragment.start) < chosen.start
+            if not (self._is_thought(fragment.start) or is_quote or closed):
+                raise UnreadableReply(
+                    "ambiguous", f"ambiguous: broken JSON stands beside the verdict: {fragment.problem}"
+                )
+
+    def _closing_brace(self, start: int) -> int:
+        """Where the brace at ``start`` is closed, counting braces only; the end where it is not."""
+        depth = 0
+        for match in re.finditer(r"[{}]", self.text[start:]):
+            depth += 1 if match.group() == "{" else -1
+            if depth == 0:
+                return start + match.start()
+        return len(self.text)
+
+    def _nothing(self, said: list[_Span]) -> UnreadableReply:
+        """Why there is no verdict."""
+        names = ", ".join(self.expected)
+        partial = [span.value for span in said if isinstance(span.value, dict)]
+        fragments = [item for item in self.fragments if not self._is_thought(item.start)]
+        if fragments:
+            return UnreadableReply(
+                "not_json", f"the reply is not valid JSON: {fragments[-1].problem} (wanted: {names})"
+            )
+        if partial:
+            best = max(partial, key=lambda value: sum(key in value for key in self.expected))
+            missing = ", ".join(key for key in self.expected if key not in best)
+            return UnreadableReply("missing_key", f"{missing}: missing in the JSON object of the reply")
+        if kind := _other_json(self.text):
+            return UnreadableReply("not_object", f"a JSON object with {names} is needed, got {kind}")
+        if self.reasoning and not said:
+            return UnreadableReply(
+                "not_json", f"nothing but reasoning: no JSON object with {names} in the reply"
+            )
+        return UnreadableReply("not_json", f"no JSON object with {names} in the reply")
+
+
+def _unwrapped(value: Any, wanted: Any) -> Any:
+    """The object inside objects of one key: ``{"result": {...}}``."""
+    while isinstance(value, dict) and len(value) == 1 and not wanted(value):
+        (value,) = value.values()
+    return value
+
+
+def _other_json(text: str) -> str | None:
+    text = re.sub(r"^```\w*|```$", "", text.strip()).strip()
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null", dict: "another object"}
+    return kinds.get(type(value), "a number")
+
+
+def _check_values(value: Any, path: str) -> None:
+    if isinstance(value, _NonFinite):
+        raise UnreadableReply(
+            "non_finite", f"{path}: {value.literal} is not valid JSON; a finite number is needed"
+        )
+    if isinstance(value, _Object):
+        if value.duplicate is not None:
+            where = f"{path}.{value.duplicate}" if path else value.duplicate
+            raise UnreadableReply("duplicate_key", f"{where}: given twice in the JSON of the reply")
+        for key, item in value.items():
+            _check_values(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_values(item, f"{path}[{index}]")
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _head(text: str, limit: int = 120) -> str:
+    """The text on one line, cut, without control characters."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
