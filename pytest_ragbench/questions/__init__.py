@@ -1,0 +1,28 @@
+"""Question files (CSV, TSV, JSON, JSON Lines, YAML) as lists of ``Question``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_ragbench.questions.contexts import parse_contexts
+    from pytest_ragbench.questions.ids import test_id, test_ids
+    from pytest_ragbench.questions.loader import load_questions
+
+__all__ = ["load_questions", "parse_contexts", "test_id", "test_ids"]
+
+# Resolved on first use: the plugin imports this room in every pytest run of the machine.
+_HOMES = {
+    "load_questions": "loader",
+    "parse_contexts": "contexts",
+    "test_id": "ids",
+    "test_ids": "ids",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,217 @@
+"""One cell to one field's value: strict where a guess could change what is tested."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.questions.contexts import parse_contexts
+from pytest_ragbench.scores import plain
+
+_TRUE = {"true", "yes", "y", "1", "1.0", "да", "истина", "はい", "真"}
+_FALSE = {"false", "no", "n", "0", "0.0", "нет", "ложь", "いいえ", "偽"}
+_SEPARATORS = ("\n", ";", "|", ",")
+
+
+def text(value: Any) -> str | None:
+    """A text as written; numbers as the file has them. None stays None."""
+    if value is None or isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _number(value)
+    raise QuestionFileError(f"must be a text, got {_shown(value)}; put it in quotes if it is one")
+
+
+def reference(value: Any) -> str | None:
+    """A text, or a list of one (``ground_truths`` of early ragas)."""
+    if isinstance(value, list):
+        if len(value) != 1:
+            raise QuestionFileError(f"must be one text, got a list of {len(value)}")
+        return text(value[0])
+    return text(value)
+
+
+def name(value: Any) -> str | None:
+    """A short text (id, language, session), stripped; blank counts as not given."""
+    found = text(value)
+    return (found.strip() or None) if found is not None else None
+
+
+def flag(value: Any) -> bool | None:
+    """Yes or no, in English, Russian, Japanese or as 1 and 0; anything else is an error."""
+    if value is None or isinstance(value, bool):
+        return value
+    written = _number(value) if isinstance(value, (int, float)) else value
+    if isinstance(written, str):
+        word = written.strip().casefold()
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        if not word:
+            return None
+    raise QuestionFileError(f"must be true or false (yes/no, 1/0, да/нет, はい/いいえ), got {_shown(value)}")
+
+
+def contexts(value: Any) -> tuple[str, ...] | None:
+    """A list of texts, or a cell for :func:`parse_contexts`."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = parse_contexts(value)
+    if not isinstance(value, list):
+        raise QuestionFileError(f"must be a list of texts, got {_shown(value)}")
+    for number, item in enumerate(value):
+        if not isinstance(item, str):
+            raise QuestionFileError(f"item {number} must be a text, got {_shown(item)}")
+        _whole(item)
+    return tuple(value)
+
+
+def id_list(value: Any) -> tuple[str, ...] | None:
+    """Ids as texts: a list, a list written as text, or texts apart by line ends, ``;``, ``|`` or ``,``."""
+    return None if value is None else tuple(_items(value))
+
+
+def relevance(value: Any) -> dict[str, float] | None:
+    """Ids with grades: ``{id: grade}`` (also as text), or ids as in :func:`id_list`, grade 1 each."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value.strip().startswith("{"):
+        value = _written(value)
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(_items(value), 1.0)
+    grades: dict[str, float] = {}
+    for key, grade in value.items():
+        try:
+            number = math.nan if isinstance(grade, bool) else float(grade)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise QuestionFileError(f"the grade of {key!r} must be a finite number, got {_shown(grade)}")
+        grades[str(key).strip()] = number
+    return grades
+
+
+def tags(value: Any) -> tuple[str, ...] | None:
+    """Tags: a list (also as text), or texts apart by ``,`` or ``;``; each once."""
+    if value is None:
+        return None
+    return tuple(dict.fromkeys(_items(value, (";", ","))))
+
+
+def thresholds(value: Any) -> dict[str, str] | None:
+    """``{metric: threshold}`` as an object, or as the JSON of one."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str):
+        value = _written(value) if value.strip().startswith("{") else value
+    if not isinstance(value, Mapping):
+        raise QuestionFileError(
+            f'must be an object as {{"faithfulness": ">=0.8"}}, got {_shown(value)}; '
+            "or name the column threshold_faithfulness"
+        )
+    found = {str(metric).strip(): threshold(limit) for metric, limit in value.items()}
+    return {metric: limit for metric, limit in found.items() if limit is not None}
+
+
+def threshold(value: Any) -> str | None:
+    """One threshold as text; the metric's own range is checked where the metric is known."""
+    return name(value)
+
+
+def metadata(value: Any) -> dict[str, Any] | None:
+    """An object of anything, or the JSON of one."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str) and value.strip().startswith("{"):
+        value = _written(value)
+    if not isinstance(value, Mapping):
+        raise QuestionFileError(f"must be an object, got {_shown(value)}")
+    found: dict[str, Any] = plain(value)
+    return found
+
+
+READ: dict[str, Callable[[Any], Any]] = {
+    "id": name,
+    "question": text,
+    "answer": text,
+    "reference": reference,
+    "contexts": contexts,
+    "reference_contexts": contexts,
+    "context_ids": id_list,
+    "relevant_ids": relevance,
+    "lang": name,
+    "must_pass": flag,
+    "should_abstain": flag,
+    "answerable": flag,
+    "thresholds": thresholds,
+    "tags": tags,
+    "session": name,
+    "cluster": name,
+    "metadata": metadata,
+}
+"""Field -> how its cell is read. Raises QuestionFileError without the place, which the loader adds."""
+
+
+def _items(value: Any, separators: tuple[str, ...] = _SEPARATORS) -> list[str]:
+    if isinstance(value, str):
+        content = value.strip()
+        if content.startswith("[") and content.endswith("]"):
+            value = _written(content)
+        else:
+            # The first of the separators that occurs is the one: "a, b; c" is "a, b" and "c".
+            mark = next((mark for mark in separators if mark in content), None)
+            parts = content.split(mark) if mark else [content]
+            return [part.strip() for part in parts if part.strip()]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = [value]
+    if not isinstance(value, (list, tuple)):
+        raise QuestionFileError(f"must be a list of ids or tags, got {_shown(value)}")
+    found = []
+    for number, item in enumerate(value):
+        word = name(item) if not isinstance(item, (list, Mapping)) else None
+        if word is None:
+            raise QuestionFileError(f"item {number} must be a text, got {_shown(item)}")
+        found.append(word)
+    return found
+
+
+def _written(value: str) -> Any:
+    """A list or object that was written into a text cell, by JSON or by Python."""
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    # Python joins 'a' 'b' (as numpy writes arrays) into one text, so texts without a comma are refused.
+    if not re.search(r"""['"]\s+['"]""", value):
+        try:
+            return ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            pass
+    raise QuestionFileError(f"can't be read as a list or object: {value[:60]!r}")
+
+
+def _number(value: float) -> str:
+    """A number as its file wrote it, where the reader kept that."""
+    written: str | None = getattr(value, "text", None)
+    return written if written is not None else str(value)
+
+
+def _whole(value: str | None) -> str | None:
+    if value is not None:
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise QuestionFileError(
+                "holds half of a surrogate pair (\\ud800 ...), which is no letter"
+            ) from None
+    return value
+
+
+def _shown(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
+    return f"{kinds.get(type(value), type(value).__name__)} ({value!r:.60})"

@@ -1,0 +1,116 @@
+"""A cell that holds contexts: one text, or a list that something wrote as text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from typing import Any
+
+from pytest_ragbench.errors import QuestionFileError
+
+_LITERAL = r"""[uU]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)
+_ADJACENT = re.compile(rf"{_LITERAL}\s*{_LITERAL}", re.DOTALL)
+# How a list of texts begins when Python, JSON or numpy wrote it.
+_LIST_START = re.compile(r"""\[\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
+_LIST_THEN_TEXT = re.compile(rf"\[\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\]\s*\S", re.DOTALL)
+_ARRAY = re.compile(r"array\(\[.*\](?:,\s*dtype=[\w<>|']+)?\)", re.DOTALL)
+_MISSING = {"none", "null", "nan", "<na>"}
+
+
+def parse_contexts(cell: str) -> list[str]:
+    """The contexts in one cell of text, best first.
+
+    ==============================  ====================================================
+    cell                            contexts
+    ==============================  ====================================================
+    ``""``, ``[]``                  none: ``[]``
+    ``["a", "b"]``                  two: a list written as JSON
+    ``['a', "b's"]``                two: a list (or tuple) written by Python
+    ``['a' 'b']``                   two: an array written by numpy, without commas
+    ``Text``, ``[1] A footnote``    one: the cell as it is
+    ==============================  ====================================================
+
+    Separators inside a text (``|``, ``;``, line ends) never split it.
+
+    Raises
+    ------
+    QuestionFileError
+        A list that is cut off, holds something other than texts, or mixes commas and none; an array
+        shortened by numpy (``...``); a missing value written as ``None`` or ``nan``.
+    """
+    content = cell.strip()
+    if not content:
+        return []
+    if content.casefold() in _MISSING:
+        raise QuestionFileError(
+            f"contexts {content!r}: a missing value written as text; leave the cell blank"
+        )
+    if _ARRAY.fullmatch(content):
+        raise QuestionFileError("contexts are an array written by numpy: write a list (.tolist()) as JSON")
+    if content[0] == "(" and content[-1] == ")":
+        value = _literal(content)
+        return _texts(list(value)) if isinstance(value, tuple) and value else [cell]
+    if content[0] != "[":
+        return [cell]
+    return _bracketed(content, cell)
+
+
+def _bracketed(content: str, cell: str) -> list[str]:
+    try:
+        value = json.loads(content, strict=False)  # strict would refuse raw line ends inside a text
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, list):
+        return _texts(value)
+    if _NUMPY.fullmatch(content):
+        return _numpy(content)
+    value = _literal(content)
+    if isinstance(value, list):
+        if _joined(content, value):
+            raise QuestionFileError(
+                "contexts: a comma is missing between two texts of the list, which Python would join into one"
+            )
+        return _texts(value)
+    if _LIST_START.match(content) and not _LIST_THEN_TEXT.match(content):
+        raise QuestionFileError(
+            f"contexts begin like a list that can't be read to its end: {content[:40]!r}... Is it cut off, "
+            "or shortened by numpy? Write a JSON list"
+        )
+    return [cell]
+
+
+def _texts(items: list[Any]) -> list[str]:
+    for number, item in enumerate(items):
+        if not isinstance(item, str):
+            raise QuestionFileError(
+                f"contexts[{number}] must be a text, got {type(item).__name__}: {item!r:.60}"
+            )
+    return items
+
+
+def _numpy(content: str) -> list[str]:
+    literals = re.findall(_LITERAL, content, re.DOTALL)
+    values = [_literal(literal) for literal in literals]
+    if not all(isinstance(value, str) for value in values):
+        raise QuestionFileError("contexts: an array written by numpy that can't be read; write a JSON list")
+    return [str(value) for value in values]
+
+
+def _joined(content: str, value: list[Any]) -> bool:
+    """Whether Python joined adjacent literals: then the list has more literals than texts."""
+    if not _ADJACENT.search(content):
+        return False
+    return len(re.findall(_LITERAL, content, re.DOTALL)) > sum(isinstance(item, str) for item in value)
+
+
+def _literal(text: str) -> Any:
+    """A Python literal's value; None where the text is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unknown escapes, which mean what they say
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None

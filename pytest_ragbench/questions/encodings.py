@@ -1,0 +1,101 @@
+"""Bytes to text. A wrong guess would hand mojibake to the judge, so nothing is guessed, only suggested."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE = 20_000
+_CANDIDATES = ("cp932", "euc_jp", "cp1251", "koi8_r", "cp866", "cp1252")
+_JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u3000-\u303f\uff01-\uff5e]+")
+_CYRILLIC = re.compile(r"[А-ЯЁ]?[а-яё]*|[А-ЯЁ]+")
+_ACCENTED = re.compile(r"[^\W\d_]*[a-z][^\W\d_]*")
+
+
+class WrongEncoding(Exception):
+    """The bytes are not text in the encoding; ``line`` is the 1-based line of the first bad byte."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def decode(data: bytes, encoding: str | None = None) -> str:
+    """The text of ``data``: in ``encoding``, or as its byte order mark says, or in UTF-8.
+
+    Raises
+    ------
+    WrongEncoding
+        Naming the offset of the first bad byte and, where one seems likely, the encoding to give.
+    """
+    name = encoding or next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(name)
+    except LookupError:
+        raise WrongEncoding(
+            f"unknown encoding {name!r}: give a name that Python knows, as 'cp1251'"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WrongEncoding(
+            f"the file is not in the encoding {name}: byte 0x{data[error.start]:02x} at offset {error.start} "
+            f"({error.reason}). {_advice(data, tried=encoding)}",
+            line,
+        ) from None
+    if encoding is None and name == "utf-8" and "\0" in text[:_SAMPLE]:
+        likely = "utf-16-be" if data[:1] == b"\0" else "utf-16-le"
+        if text[:_SAMPLE].count("\0") * 4 > len(text[:_SAMPLE]):
+            raise WrongEncoding(
+                f"the encoding seems to be UTF-16 without a byte order mark: give encoding={likely!r}, "
+                "or save the file as UTF-8",
+                1,
+            )
+    return text.removeprefix("\ufeff")
+
+
+def _advice(data: bytes, *, tried: str | None) -> str:
+    likely = likely_encoding(data)
+    if likely and likely != tried:
+        return f"It looks like {likely}: give encoding={likely!r}, or save the file as UTF-8"
+    return "Give its encoding (encoding='cp1251', encoding='cp932' ...), or save the file as UTF-8"
+
+
+def likely_encoding(data: bytes) -> str | None:
+    """The old encoding whose reading has the most words of one script, None where none has half."""
+    # Cut after a line, so that no multi-byte letter is torn.
+    head = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data
+    scores = {name: _plausible(head, name) for name in _CANDIDATES}
+    best = max(_CANDIDATES, key=lambda name: scores[name])
+    return best if scores[best] > 0.5 else None
+
+
+def _plausible(data: bytes, encoding: str) -> float:
+    """The share of foreign words that look like words when read in ``encoding``."""
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return 0.0
+    words = [word for word in re.findall(r"\S+", text) if not word.isascii()]
+    if encoding in ("cp932", "euc_jp"):
+        foreign = [letter for word in words for letter in word if not letter.isascii()]
+        good = sum(bool(_JAPANESE.fullmatch(letter)) for letter in foreign)
+        return good / len(foreign) if foreign else 0.0
+    pattern = _ACCENTED if encoding == "cp1252" else _CYRILLIC
+    parts = [part for word in words for part in re.findall(r"[^\W\d_]+", word) if not part.isascii()]
+    good = sum(len(part) for part in parts if pattern.fullmatch(part))
+    # What is no letter at all (box drawings of a wrong code page) counts against the reading.
+    odd = sum(
+        not letter.isalpha() and letter not in "«»—–…№“”„’°§"
+        for word in words
+        for letter in word
+        if letter > "\x7f"
+    )
+    total = sum(map(len, parts)) + odd
+    return good / total if total else 0.0

@@ -1,0 +1,157 @@
+"""CSV and its relatives: the delimiter is the one that makes sense of the header."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pytest_ragbench.questions import columns
+from pytest_ragbench.questions.reading import Row, Source
+
+DELIMITERS = (",", ";", "\t", "|")
+_PROBED_ROWS = 50
+_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
+
+
+class _Line(NamedTuple):
+    line: int
+    cells: list[str]
+
+
+class Delimited:
+    """``.csv``, ``.tsv``."""
+
+    blank_is_missing = True
+
+    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+        """A row for each record, at the physical line where it starts (records may span lines)."""
+        text = source.text(data)
+        delimiter, first = _delimiter(text, source)
+        previous_limit = csv.field_size_limit(sys.maxsize)
+        try:
+            table = list(_records(text, delimiter, source, skip=first))
+        finally:
+            csv.field_size_limit(previous_limit)
+        if not table:
+            source.stop(0, "the file is empty: no questions")
+        header, *records = table
+        source.header_line = header.line
+        if not records:
+            source.stop(header.line, "a header without rows: no questions")
+        return _rows(header, records, source)
+
+
+def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
+    width = len(header.cells)
+    even = []
+    for record in records:
+        if len(record.cells) == width:
+            even.append(record)
+        else:
+            source.report(
+                record.line,
+                f"{len(record.cells)} cells under a header of {width}; put a text that holds the delimiter "
+                "or a quote into double quotes",
+            )
+    names = [name.strip() for name in header.cells]
+    kept = [index for index, name in enumerate(names) if name or not _unnamed(index, even, source)]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        source.stop(header.line, f"column {', '.join(map(repr, twice))} is given more than once")
+    for record in even:
+        yield Row(record.line, {names[index]: record.cells[index] for index in kept})
+
+
+def _unnamed(index: int, records: list[_Line], source: Source) -> bool:
+    """True where a column without a name can be left out: it is blank, or the index that pandas writes."""
+    cells = [record.cells[index].strip() for record in records]
+    if any(cells) and not (index == 0 and all(re.fullmatch(r"\d+", cell) for cell in cells)):
+        source.stop(source.header_line, f"column {index + 1} has cells but no name")
+    return True
+
+
+def _records(text: str, delimiter: str, source: Source, *, skip: int = 0) -> Iterator[_Line]:
+    """Records with the line of their start; blank ones (also rows of blank cells) are passed over."""
+    # newline="" keeps line ends inside quoted cells as they are written.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    start = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            source.stop(start, f"not CSV, in the record that starts here: {_explained(str(error))}")
+        if cells is None:
+            return
+        if start > skip and any(cell.strip() for cell in cells):
+            yield _Line(start, cells)
+        start = reader.line_num + 1
+
+
+def _explained(error: str) -> str:
+    if "unexpected end" in error:
+        return "a double quote is opened and never closed"
+    if "expected after" in error:
+        return 'text follows a closing double quote; a quote inside a quoted text is written twice ("")'
+    return error
+
+
+def _delimiter(text: str, source: Source) -> tuple[str, int]:
+    """The delimiter, and how many lines to skip before the header (Excel's ``sep=;``)."""
+    marked = re.match(r"sep=([^\"\r\n])\r?\n", text, re.IGNORECASE)
+    skip = 1 if marked else 0
+    if source.delimiter is not None:
+        return source.delimiter, skip
+    if marked:
+        return marked[1], skip
+    preferred = "\t" if source.path.suffix.lower() == ".tsv" else ","
+    probes = {delimiter: _probe(text, delimiter) for delimiter in DELIMITERS}
+    usable = [
+        delimiter
+        for delimiter in DELIMITERS
+        if probes[delimiter] and columns.has_question(probes[delimiter][0], source.columns)
+    ]
+    if not usable:
+        # Let the header be reported as read by the delimiter that finds most columns in it.
+        widest = max(DELIMITERS, key=lambda mark: (len((probes[mark] or [[]])[0]), mark == preferred))
+        return widest, 0
+    best = max(usable, key=lambda mark: (_even(probes[mark]), len(probes[mark][0]), mark == preferred))
+    if len(probes[best][0]) == 1:
+        _check_single(probes, source)
+    return best, 0
+
+
+def _probe(text: str, delimiter: str) -> list[list[str]]:
+    """The first records as cells; what can't be read ends the probe."""
+    rows: list[list[str]] = []
+    try:
+        for cells in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if any(cell.strip() for cell in cells):
+                rows.append(cells)
+            if len(rows) > _PROBED_ROWS:
+                break
+    except csv.Error:
+        pass
+    return rows
+
+
+def _even(rows: list[list[str]]) -> bool:
+    return all(len(row) == len(rows[0]) for row in rows)
+
+
+def _check_single(probes: dict[str, list[list[str]]], source: Source) -> None:
+    """A lone ``question`` column needs no delimiter, unless the rows below plainly have one."""
+    for delimiter, rows in probes.items():
+        widths = {len(row) for row in rows[1:]}
+        if len(rows) > 2 and len(widths) == 1 and widths != {1}:
+            source.stop(
+                1,
+                f"the header has one column, but with {_NAMES[delimiter]} as delimiter every row has "
+                f"{widths.pop()}: name all columns, or give delimiter=",
+            )
+
+
+READER = Delimited()
