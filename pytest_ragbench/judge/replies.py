@@ -140,7 +140,8 @@ _DECODER = json.JSONDecoder(
 )
 
 
-_MANY = 100  # broken attempts that are looked at; one is enough to refuse a reply
+_OPENING = re.compile(r"\{\s*[\"}]")
+_MANY = 300  # broken objects that are searched through; a judge's reply has one or two
 
 
 # Reasoning blocks
@@ -190,21 +191,27 @@ class _Reading:
 
         An unclosed one ends nowhere: the search goes on behind its brace.
         """
+        failures = 0
         position = self.text.find("{")
         while position >= 0:
-            try:
-                value, end = _DECODER.raw_decode(self.text, position)
-            except (ValueError, RecursionError) as error:
-                if self.key_start.match(self.text, position) and len(self.fragments) < _MANY:
-                    self.fragments.append(_Fragment(position, self._problem(error)))
-                end = position + 1
-            else:
-                self.objects.append(_Span(position, end, value))
+            end = position + 1
+            if _OPENING.match(self.text, position) or self.key_start.match(self.text, position):
+                try:
+                    value, end = _DECODER.raw_decode(self.text, position)
+                    self.objects.append(_Span(position, end, value))
+                except ValueError as error:
+                    failures += 1
+                    if self.key_start.match(self.text, position):
+                        self.fragments.append(_Fragment(position, self._problem(error)))
+            if failures > _MANY:
+                raise UnreadableReply(
+                    "not_json", "the reply is not valid JSON: it holds too many broken objects"
+                )
             position = self.text.find("{", end)
 
     def _problem(self, error: Exception) -> str:
         if not isinstance(error, json.JSONDecodeError):
-            return "nested too deeply"
+            return str(error)
         around = self.text[max(0, error.pos - 40) : error.pos + 20]
         return f"{error.msg} near {_head(around)!r}"
 
