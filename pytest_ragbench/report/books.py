@@ -16,7 +16,9 @@ def difference(now: Books, before: Books) -> dict[str, dict[str, Any]]:
     for kind, entries in now.items():
         old = before.get(kind, {})
         changed = {
-            name: list(value[len(old.get(name, ())) :]) if isinstance(value, list) else value - old.get(name, 0)
+            name: list(value[len(old.get(name, ())) :])
+            if isinstance(value, list)
+            else value - old.get(name, 0)
             for name, value in entries.items()
         }
         if any(changed.values()):

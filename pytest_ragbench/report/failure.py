@@ -48,7 +48,9 @@ def failure_text(sample: RagSample, misses: Sequence[Miss], notes: Sequence[str]
         lines += _field("reference", sample.reference)
     for miss in misses:
         title = miss.score.evidence_title
-        lines += _block(title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence))
+        lines += _block(
+            title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence)
+        )
     lines += _block("chunks", _chunks(sample))
     judges = {tuple(_judge(miss.score)): None for miss in misses}  # two grades of one call: said once
     lines += [line for block in judges for line in block]
@@ -78,7 +80,10 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
         because = one_line(finding.reason, 200)
         if finding.chunk is not None and f"{finding.chunk}" not in because:
             because = f"chunk {finding.chunk}" + (f": {because}" if because else "")
-        lines.append(f"{_MARKS[finding.ok]}{value} {one_line(finding.text, 300)}" + (f"   {because}" if because else ""))
+        lines.append(
+            f"{_MARKS[finding.ok]}{value} {one_line(finding.text, 300)}"
+            + (f"   {because}" if because else "")
+        )
     if len(findings) > len(shown):
         lines.append(f"… and {len(findings) - len(shown)} more")
     return lines

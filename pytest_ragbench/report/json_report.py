@@ -78,6 +78,8 @@ def _locked(path: Path) -> IO[str]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             handle.close()
-            raise UsageError(f"--ragbench-json {path}: another run is writing it; give each run its own file") from None
+            raise UsageError(
+                f"--ragbench-json {path}: another run is writing it; give each run its own file"
+            ) from None
     handle.truncate(0)
     return handle

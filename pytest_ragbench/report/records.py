@@ -22,13 +22,17 @@ class _Report(Protocol):
     def outcome(self) -> str: ...
     @property
     def duration(self) -> float: ...
+    @property
+    def when(self) -> str | None: ...
 
 
 def record(
     node: _Node, report: _Report, error: BaseException | None, kind: str | None, results: Sequence[Result]
 ) -> dict[str, Any]:
     """See docs/json-report.md for the fields."""
-    samples = list({id(result.sample): result.sample for result in results if result.sample is not None}.values())
+    samples = list(
+        {id(result.sample): result.sample for result in results if result.sample is not None}.values()
+    )
     funcargs = getattr(node, "funcargs", {})
     own = funcargs.get("rag_sample")
     if isinstance(own, RagSample) and not any(own is sample for sample in samples):
@@ -49,9 +53,11 @@ def record(
 
 
 def _outcome(report: _Report, kind: str | None) -> str:
+    if hasattr(report, "wasxfail"):
+        return "xpassed" if report.outcome == "passed" else "xfailed"
     if report.outcome != "failed":
         return report.outcome
-    return "failed" if kind in (None, "quality") else "error"
+    return "failed" if kind == "quality" or (kind is None and report.when == "call") else "error"
 
 
 def _sample(sample: RagSample) -> dict[str, Any]:

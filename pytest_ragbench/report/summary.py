@@ -63,11 +63,12 @@ class Summary:
 
     def outcome_line(self) -> str:
         """``8 passed, 3 quality failures, 1 judge error``."""
-        names = {"passed": "passed", "failed": "failed", "error": "error", "skipped": "skipped", **_KINDS}
+        names = {"passed": "passed", "failed": "failed", "error": "error", "skipped": "skipped"}
+        names |= {"xfailed": "xfailed", "xpassed": "xpassed", **_KINDS}
         parts = []
         for name, said in names.items():
             if count := self.outcomes.get(name, 0):
-                plural = "s" if count != 1 and said.endswith(("failure", "error", "score")) else ""
+                plural = "s" if count != 1 and said.endswith((" failure", " error", " score")) else ""
                 parts.append(f"{count} {said}{plural}")
         return ", ".join(parts)
 
@@ -118,7 +119,17 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
         least = f"{min(row.values):.3f}" if row.values else "-"
         missed = f"{row.missed}/{row.gated}" if row.gated else "-"
         shown = row.tier.replace("_", " ") if row.tier != tier else ""
-        cells.append((shown, row.metric, mean, least, f"{len(row.values)}/{row.total}", missed, bands.get(row.metric) or "-"))
+        cells.append(
+            (
+                shown,
+                row.metric,
+                mean,
+                least,
+                f"{len(row.values)}/{row.total}",
+                missed,
+                bands.get(row.metric) or "-",
+            )
+        )
         tier = row.tier
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     lines = []

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.rag_server import RagServer, rag_server
+
+MODES: dict[str, list[str]] = {
+    "none": [],
+    "n0": ["-n", "0"],
+    "n2": ["-n", "2"],
+    "no-xdist": ["-p", "no:xdist"],
+}
+
+
+class Project:
+    """A small project of a user, run by pytest in a process of its own."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+
+    def write(self, **files: str) -> None:
+        """``test_a_py="..."`` writes test_a.py."""
+        for name, text in files.items():
+            stem, _, suffix = name.rpartition("_")
+            (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
+
+    def run(self, *args: str) -> pytest.RunResult:
+        plugins = ["-p", "no:randomly", "-W", "ignore::pytest.PytestDeprecationWarning"]
+        return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
+
+    def report(self, name: str = "out.json") -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        return loaded
+
+    def files(self) -> Sequence[Path]:
+        return [path for path in self.path.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    for name in ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    return Project(pytester)
+
+
+@pytest.fixture(params=list(MODES))
+def mode(request: pytest.FixtureRequest) -> list[str]:
+    """Each way to run pytest: without xdist's options, -n 0, -n 2, and without xdist."""
+    return MODES[request.param]
+
+
+@pytest.fixture
+def rag() -> Iterator[RagServer]:
+    with rag_server() as server:
+        yield server
