@@ -1,0 +1,275 @@
+"""Whose fault it is decides the outcome, in every way to run pytest."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+PRELUDE = """\
+import pytest
+import pytest_ragbench as rb
+
+SAMPLE = rb.RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="long")
+
+def says(grade, message=""):
+    return lambda messages: (
+        '{"answer_correctness": %s, "groundedness": %s, "error_message": "%s"}' % (grade, grade, message))
+
+def down(messages):
+    raise ConnectionError("the judge is down")
+"""
+
+KINDS = (
+    PRELUDE
+    + """
+def test_passes():
+    rb.assert_search_rag(SAMPLE, judge=says(0.9))
+
+def test_quality():
+    rb.assert_search_rag(SAMPLE, judge=says(0.2, "no such window"))
+
+def test_judge():
+    rb.assert_search_rag(SAMPLE, judge=down)
+
+def test_usage():
+    rb.assert_search_rag(SAMPLE, "<=0.7", judge=says(0.9))
+
+def test_undefined():
+    rb.assert_faithfulness(SAMPLE, ">=0.8", judge=lambda messages: '{"claims": []}')
+"""
+)
+
+
+def test_the_three_kinds_of_bad_outcome(project: Project, mode: list[str]) -> None:
+    project.write(test_a_py=KINDS)
+    result = project.run("--junitxml=j.xml", "--ragbench-json=out.json", *mode)
+    result.assert_outcomes(passed=1, failed=1, errors=3)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["1 passed, 1 quality failure, 1 judge error, 1 usage error, 1 undefined score"])
+    result.stdout.fnmatch_lines_random(
+        [
+            "FAILED test_a.py::test_quality - answer_correctness 0.20, wanted >=0.7: no such window*",
+            "ERROR test_a.py::test_judge - JudgeError: *ConnectionError: the judge is down*",
+            "ERROR test_a.py::test_usage - UsageError: threshold '<=0.7' *higher is better*",
+            "ERROR test_a.py::test_undefined - UndefinedScore: *no statements*",
+        ]
+    )
+    cases = {
+        str(case.get("name")): [child.tag for child in case if child.tag != "properties"]
+        for case in ET.parse(project.path / "j.xml").iter("testcase")
+    }
+    assert cases == {
+        "test_passes": [],
+        "test_quality": ["failure"],
+        "test_judge": ["error"],
+        "test_usage": ["error"],
+        "test_undefined": ["error"],
+    }
+    kinds = {record["test"].split("::")[1]: record["kind"] for record in project.report()["results"]}
+    assert kinds == {
+        "test_passes": None,
+        "test_quality": "quality",
+        "test_judge": "judge",
+        "test_usage": "usage",
+        "test_undefined": "undefined",
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "code"),
+    [
+        ("passes", 0),
+        ("quality", 1),
+        ("judge", 8),
+        ("undefined", 8),
+        ("usage", 4),
+        ("judge or passes", 8),
+        ("judge or usage", 4),
+        ("judge or quality", 1),
+    ],
+)
+def test_exit_codes(project: Project, chosen: str, code: int) -> None:
+    project.write(test_a_py=KINDS)
+    assert project.run("-k", chosen).ret == code
+    assert project.run("-k", chosen, "-n", "2").ret == code
+
+
+def test_an_ordinary_failure_beside_an_outage_is_a_failure(project: Project, mode: list[str]) -> None:
+    project.write(test_a_py=PRELUDE + "\ndef test_j(): rb.assert_search_rag(SAMPLE, judge=down)\ndef test_o(): assert 0\n")
+    assert project.run(*mode).ret == 1
+
+
+def test_xfail_hides_bad_quality_but_no_outage(project: Project, mode: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+@pytest.mark.xfail
+def test_quality():
+    rb.assert_search_rag(SAMPLE, judge=says(0.2))
+
+@pytest.mark.xfail
+def test_judge():
+    rb.assert_search_rag(SAMPLE, judge=down)
+
+@pytest.mark.xfail(strict=True)
+def test_usage():
+    rb.assert_search_rag(SAMPLE, "nonsense", judge=down)
+"""
+    )
+    result = project.run(*mode)
+    result.assert_outcomes(xfailed=1, errors=2)
+    assert result.ret == 4
+
+
+def test_only_outages_are_rerun_by_their_documented_name(project: Project, mode: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+from pathlib import Path
+
+def counted(name):
+    path = Path(name)
+    path.write_text(path.read_text() + "x" if path.exists() else "x")
+    return len(path.read_text())
+
+def test_quality():
+    assert counted("quality.txt") == 1, "rerun"
+    rb.assert_search_rag(SAMPLE, judge=says(0.1, "JudgeError and timeout, says the answer"))
+
+def test_judge():
+    rb.assert_search_rag(SAMPLE, judge=down if counted("judge.txt") == 1 else says(1))
+"""
+    )
+    result = project.run("--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *mode)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "1 rerun" in result.stdout.str()
+    assert (project.path / "quality.txt").read_text() == "x"
+    assert (project.path / "judge.txt").read_text() == "xx"
+    assert result.ret == 1
+    assert {r["test"].split("::")[1]: r["outcome"] for r in project.report()["results"]} == {
+        "test_quality": "failed",
+        "test_judge": "passed",
+    }
+
+
+def test_a_rerun_that_heals_is_green(project: Project) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+CALLS = []
+
+def test_judge():
+    CALLS.append(1)
+    rb.assert_search_rag(SAMPLE, judge=down if len(CALLS) == 1 else says(1))
+"""
+    )
+    assert project.run("--reruns", "1").ret == 0
+
+
+def test_subtests(project: Project, mode: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+def test_many(subtests):
+    with subtests.test("good"):
+        rb.assert_search_rag(SAMPLE, judge=says(1))
+    with subtests.test("bad"):
+        rb.assert_search_rag(SAMPLE, judge=says(0.1, "bad answer"))
+    with subtests.test("down"):
+        rb.assert_search_rag(SAMPLE, judge=down)
+"""
+    )
+    result = project.run("--ragbench-json=out.json", *mode)
+    assert result.ret == 1
+    text = result.stdout.str()
+    assert "answer_correctness 0.10, wanted >=0.7: bad answer" in text
+    assert "JudgeError" in text
+    scores = [score["value"] for record in project.report()["results"] for score in record["scores"]]
+    assert sorted(value for value in scores if value is not None) == [0.1, 0.1, 1.0, 1.0]
+    kinds = {record["kind"] for record in project.report()["results"]}
+    assert {"quality", "judge"} <= kinds
+
+
+def test_a_result_that_cannot_cross_from_a_worker_is_never_green(project: Project) -> None:
+    project.write(
+        test_a_py="""
+import numpy as np
+
+class Odd:
+    pass
+
+def test_it(record_property):
+    record_property("score", Odd())
+    assert 0
+"""
+    )
+    result = project.run("-n", "2")
+    assert result.ret not in (0, 5)
+    assert "results lost" in result.stdout.str() or "INTERNALERROR" in result.stdout.str()
+
+
+@pytest.mark.parametrize("value", ["np.float64(0.12)", "np.float32(0.12)", "Decimal('0.12')"])
+def test_any_kind_of_number_crosses(project: Project, mode: list[str], value: str) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + f"""
+import numpy as np
+from decimal import Decimal
+from pytest_ragbench.metrics.registry import metric
+
+@metric("odd", tier="generation", needs=("answer",))
+async def odd(sample, tools):
+    "A metric that returns odd numbers."
+    return tools.score(sample, {value}, part={value})
+
+def test_it(record_property):
+    record_property("own", np.float64(1))
+    rb.assert_metric("odd", SAMPLE, ">=0.8")
+"""
+    )
+    result = project.run("--ragbench-json=out.json", *mode)
+    result.assert_outcomes(failed=1)
+    assert result.ret == 1
+    assert "odd 0.12, wanted >=0.8" in result.stdout.str()
+    [record] = project.report()["results"]
+    assert record["scores"][0]["value"] == pytest.approx(0.12)
+
+
+def test_control_characters_reach_neither_terminal_nor_xml(project: Project, mode: list[str]) -> None:
+    project.write(
+        test_a_py="import pytest_ragbench as rb\n"
+        r"""
+def test_it():
+    sample = rb.RagSample("q\x1b[2J?", "a\x00b\x08\u202e\ufffe\ud800 30 days", ["chunk \x1b]0;title\x07"], id="\x1b[31mred")
+    reply = '{"answer_correctness": 0, "groundedness": 0, "error_message": "\\u001b[2Jgone\\u0000"}'
+    rb.assert_search_rag(sample, judge=lambda messages: reply)
+"""
+    )
+    result = project.run("--junitxml=j.xml", "--color=no", "-vv", *mode)
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert not [c for c in text if (ord(c) < 32 and c not in "\n\t") or c in "\x7f\u202e\ufffe"]
+    assert "gone" in text
+    ET.parse(project.path / "j.xml")
+
+
+def test_a_crashed_worker_keeps_the_other_results(project: Project) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+import os
+
+@pytest.mark.parametrize("i", range(6))
+def test_it(i):
+    if i == 3:
+        os._exit(1)
+    rb.assert_search_rag(SAMPLE, judge=says(1))
+"""
+    )
+    result = project.run("-n", "2", "--ragbench-json=out.json")
+    result.assert_outcomes(passed=5, failed=1)
+    assert result.ret == 1
+    assert len(project.report()["results"]) == 5
