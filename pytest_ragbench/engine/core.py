@@ -21,6 +21,7 @@ from pytest_ragbench.engine.keys import digest_of, payload_text
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
+from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.shelf import Shelf
 from pytest_ragbench.engine.slots import LocalSlots, Slots
 from pytest_ragbench.scores import Usage
@@ -263,7 +264,7 @@ class _Running:
     def __init__(self, store: Path | None, run_id: str, warn: Callable[[str], None]) -> None:
         self.thread = LoopThread("ragbench-engine")
         self.shelf = Shelf(store, run_id, self.thread.loop, warn)
-        self.slots: Slots = LocalSlots()
+        self.slots = _slots(store, run_id)
         self.providers: dict[str, Provider] = {}
         self.flights: dict[str, _Flight] = {}
         self.closers: list[AsyncCallable] = []
@@ -298,6 +299,14 @@ class _Running:
         for close in reversed(self.closers):
             with suppress(Exception):
                 await asyncio.wait_for(_awaited(close), timeout=5)
+
+
+def _slots(store: Path | None, run_id: str) -> Slots:
+    """Run-wide where there is a place for the locks; the store tells why where there is none."""
+    if store is not None:
+        with suppress(OSError):
+            return SharedSlots(store.with_name(f"{store.name}.slots"), run_id)
+    return LocalSlots()
 
 
 async def _awaited(close: AsyncCallable) -> None:

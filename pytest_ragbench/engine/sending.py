@@ -156,14 +156,15 @@ class _Wait(tenacity.wait.wait_base):
     """Jittered exponential backoff, or Retry-After where that is longer."""
 
     def __init__(self, limits: Limits) -> None:
-        self._backoff = tenacity.wait_exponential_jitter(
-            initial=limits.wait, max=limits.max_wait, jitter=limits.wait
+        self._backoff = tenacity.wait_exponential(multiplier=limits.wait) + tenacity.wait_random(
+            0, limits.wait
         )
+        self._longest = limits.max_wait
 
     def __call__(self, retry_state: tenacity.RetryCallState) -> float:
         error = retry_state.outcome.exception() if retry_state.outcome else None
         asked = error.retry_after if isinstance(error, Transient) else None
-        return max(self._backoff(retry_state), asked or 0.0)
+        return max(min(self._backoff(retry_state), self._longest), asked or 0.0)
 
 
 def _can_heal(error: BaseException, limits: Limits) -> bool:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from typing import Protocol
 
 
 class Slots(Protocol):
@@ -18,14 +16,16 @@ class Slots(Protocol):
     """
 
     def slot(self, provider: str, limit: int) -> AbstractAsyncContextManager[None]:
-        """Hold one of the provider's slots; waiters are served in the order of their coming."""
+        """Hold one of the provider's slots."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give back what is held."""
+        ...
 
 
 class LocalSlots:
-    """Slots of this process alone."""
+    """Slots of this process alone; waiters are served in the order of their coming."""
 
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
@@ -53,9 +53,6 @@ class _Queue:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
-        if self._held < self.limit and not self._waiting:
-            self._held += 1
-            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         self._serve()
@@ -64,8 +61,6 @@ class _Queue:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
                 self.leave()
-            else:
-                self._waiting.remove(turn)
             raise
 
     def leave(self) -> None:

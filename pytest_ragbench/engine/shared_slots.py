@@ -1,0 +1,184 @@
+"""Call slots that all processes of a run share, as byte locks on one empty file.
+
+The kernel frees the locks of a process that ends, however it ends, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import random
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+_TICK = 0.01
+"""Mean seconds between looks for a slot that another process has given back."""
+_SPAN = 1 << 20
+"""Bytes for one provider in one run: slots from the start, signs of hunger in the last ``_SIGNS``."""
+_SIGNS = 64
+
+
+class SharedSlots:
+    """Slots of all processes that use the same file with the same run id.
+
+    Raises
+    ------
+    OSError
+        Where the file can't be opened.
+    """
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        self._file = _file(path)
+        self._run_id = run_id
+        self._pools: dict[str, _Pool] = {}
+
+    @asynccontextmanager
+    async def slot(self, provider: str, limit: int) -> AsyncIterator[None]:
+        pool = self._pools.get(provider)
+        if pool is None:
+            name = hashlib.sha256(f"{self._run_id}\n{provider}".encode()).digest()
+            pool = self._pools[provider] = _Pool(self._file, int.from_bytes(name[:5], "big") * _SPAN)
+        pool.limit = min(limit, _SPAN - _SIGNS)
+        number = await pool.enter()
+        try:
+            yield
+        finally:
+            pool.leave(number)
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()
+
+
+class _Pool:
+    """The slots of one provider.
+
+    A slot that comes back goes to the next waiter here, unless another process shows that it has to
+    wait: then it is put down for whoever looks first, and each takes but few at a look.
+    """
+
+    def __init__(self, file: int, base: int) -> None:
+        self.limit = 1
+        self._file = file
+        self._base = base
+        self._signs = base + _SPAN - _SIGNS
+        self._held: set[int] = set()
+        self._waiting: deque[asyncio.Future[int]] = deque()
+        self._sign: int | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def enter(self) -> int:
+        if not self._waiting and (number := self._take()) is not None:
+            return number
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
+                self.leave(turn.result())
+            raise
+
+    def leave(self, number: int) -> None:
+        turn = self._next()
+        if turn is None or number >= self.limit or self._others_wait():
+            self._put_down(number)
+            if turn is not None:
+                self._waiting.appendleft(turn)
+        else:
+            turn.set_result(number)
+
+    def close(self) -> None:
+        for number in list(self._held):
+            self._put_down(number)
+        self._show_hunger(False)
+
+    async def _look(self) -> None:
+        while self._waiting:
+            self._show_hunger(True)
+            share = max(1, self.limit // 16) if self._others_wait() else self.limit
+            while share and (turn := self._next()) is not None:
+                number = self._take()
+                if number is None:
+                    self._waiting.appendleft(turn)
+                    break
+                turn.set_result(number)
+                share -= 1
+            if self._waiting:
+                await asyncio.sleep(_TICK * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
+        self._show_hunger(False)
+
+    def _next(self) -> asyncio.Future[int] | None:
+        """The first who still waits."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                return turn
+        return None
+
+    def _take(self) -> int | None:
+        if len(self._held) >= self.limit:
+            return None
+        for number in range(self.limit):
+            if number not in self._held and _lock(self._file, fcntl.LOCK_EX, self._base + number):
+                self._held.add(number)
+                return number
+        return None
+
+    def _put_down(self, number: int) -> None:
+        if number in self._held:
+            self._held.discard(number)
+            _unlock(self._file, self._base + number)
+
+    def _show_hunger(self, hungry: bool) -> None:
+        if hungry and self._sign is None:
+            number = os.getpid() % _SIGNS
+            if _lock(self._file, fcntl.LOCK_EX, self._signs + number):
+                self._sign = number
+        elif not hungry and self._sign is not None:
+            _unlock(self._file, self._signs + self._sign)
+            self._sign = None
+
+    def _others_wait(self) -> bool:
+        own = self._sign
+        parts = [(0, _SIGNS)] if own is None else [(0, own), (own + 1, _SIGNS)]
+        for start, stop in parts:
+            if start == stop:
+                continue
+            if not _lock(self._file, fcntl.LOCK_SH, self._signs + start, stop - start):
+                return True
+            _unlock(self._file, self._signs + start, stop - start)
+        return False
+
+
+_files: dict[str, int] = {}
+"""Kept open while the process lives: closing one descriptor would free the locks of them all."""
+
+
+def _file(path: Path) -> int:
+    name = str(path)
+    if name not in _files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _files[name] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return _files[name]
+
+
+def _lock(file: int, kind: int, start: int, length: int = 1) -> bool:
+    try:
+        fcntl.lockf(file, kind | fcntl.LOCK_NB, length, start)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks: the limit then holds for this process alone
+        return True
+    return True
+
+
+def _unlock(file: int, start: int, length: int = 1) -> None:
+    with suppress(OSError):
+        fcntl.lockf(file, fcntl.LOCK_UN, length, start)
