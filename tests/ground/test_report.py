@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragbench import RagSample, Score, UsageError
+from pytest_ragbench.report.books import add, difference, percentile
+from pytest_ragbench.report.clean import clean, one_line
+from pytest_ragbench.report.failure import Miss, failure_text
+from pytest_ragbench.report.json_report import JsonReport
+from pytest_ragbench.report.summary import Summary, table
+from pytest_ragbench.samples import Location
+from pytest_ragbench.scores import Finding, Usage
+from pytest_ragbench.thresholds import parse_threshold
+
+
+@given(st.text())
+def test_clean_text_is_safe_for_terminal_and_xml(text: str) -> None:
+    cleaned = clean(text)
+    ET.fromstring(f"<a>{escape(cleaned)}</a>")
+    assert "\x1b" not in cleaned
+    assert clean(cleaned) == cleaned
+
+
+def test_readable_text_is_left_alone() -> None:
+    text = "Как вернуть?\n返品 — 30 日 👩‍👩‍👧 naïve\t|"
+    assert clean(text) == text
+    assert clean("\x1b[2J\x00\u202e") == "\\x1b[2J\\x00\\u202e"
+    assert one_line("a\n  b\tc" * 50, 20) == "a b ca b ca b ca b…"
+
+
+def score(value: float = 0.5, **more: object) -> Score:
+    fields: dict[str, object] = {
+        "metric": "faithfulness",
+        "value": value,
+        "reason": "the 30-day window is in no chunk",
+        "evidence": (
+            Finding("A receipt is needed.", True, "", 2),
+            Finding("The window is 30 days.", False, "no chunk says so"),
+        ),
+        "judge": "gpt-4o-mini",
+        "usage": Usage(2, 700, 112),
+        "duration": 1.3,
+    }
+    return Score(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_failure_text() -> None:
+    sample = RagSample(
+        "How long?",
+        "30 days.",
+        ["Delivery takes two days.", "Bring the receipt."],
+        context_scores=[0.83, 0.79],
+        id="window",
+        location=Location("questions.csv", 14),
+    )
+    found = score(error_message="the window is invented")
+    assert failure_text(sample, [Miss("faithfulness", found, parse_threshold(">=0.8"))]) == (
+        "faithfulness 0.50, wanted >=0.8: the window is invented\n"
+        "  question   How long?   (questions.csv:14)\n"
+        "  id         window\n"
+        "  answer     30 days.\n"
+        "  claims     ✗ The window is 30 days.   no chunk says so\n"
+        "             ✓ A receipt is needed.   chunk 2\n"
+        "  chunks     [1] 0.83 Delivery takes two days.\n"
+        "             [2] 0.79 Bring the receipt.\n"
+        "  judge      gpt-4o-mini, 1 vote, 1.3 s, 812 tokens\n"
+        '             error_message: "the window is invented"'
+    )
+
+
+def test_the_first_line_is_one_line_whatever_the_judge_says() -> None:
+    found = score(error_message="first\nsecond \x1b[31m" + "x" * 1000)
+    text = failure_text(RagSample("q"), [Miss("faithfulness", found, parse_threshold(0.8))], ["other: down"])
+    first, second, *_ = text.splitlines()
+    assert first.startswith("faithfulness 0.50, wanted >=0.8: first second \\x1b[31mx")
+    assert len(first) < 260
+    assert second == "  no score: other: down"
+
+
+def test_json_report_is_valid_after_every_step(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "out.json"
+
+    def now() -> object:
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    report = JsonReport(path, {"id": "r"})
+    assert now() == {"schema": "ragbench-report", "version": 1, "run": {"id": "r"}, "results": [], "complete": False}
+    for number in range(3):
+        report.add({"n": number, "text": "Ответ は"})
+        found = now()
+        assert isinstance(found, dict)
+        assert [record["n"] for record in found["results"]] == list(range(number + 1))
+    report.finish({"exit_code": 1})
+    found = now()
+    assert isinstance(found, dict)
+    assert (found["complete"], found["exit_code"], len(found["results"])) == (True, 1, 3)
+
+
+def test_json_report_replaces_an_older_longer_one(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("x" * 10_000)
+    JsonReport(path, {}).finish({})
+    assert json.loads(path.read_text())["complete"] is True
+    with pytest.raises(UsageError, match="can't be written"):
+        JsonReport(path / "below", {})
+
+
+def test_sums_over_a_run() -> None:
+    summary = Summary()
+
+    def entry(value: float | None, passed: bool | None) -> dict[str, object]:
+        return {"metric": "mrr", "tier": "retrieval", "value": value, "passed": passed}
+
+    summary.add_record({"kind": None, "outcome": "passed", "scores": [entry(1.0, True)]})
+    summary.add_record({"kind": "quality", "outcome": "failed", "scores": [entry(0.5, False)]})
+    summary.add_record({"kind": "judge", "outcome": "error", "scores": [entry(None, None)]})
+    assert summary.outcome_line() == "1 passed, 1 quality failure, 1 judge error"
+    [row] = summary.to_dict({"mrr": "good"})["metrics"]
+    assert row == {
+        "metric": "mrr",
+        "tier": "retrieval",
+        "mean": 0.75,
+        "min": 0.5,
+        "max": 1.0,
+        "n_scored": 2,
+        "n_total": 3,
+        "n_missed": 1,
+        "band": "good",
+    }
+    assert table(summary.ordered_rows(["retrieval"]), {"mrr": "good"}) == [
+        "tier       metric   mean    min  scored  missed  band",
+        "retrieval  mrr     0.750  0.500     2/3     1/2  good",
+    ]
+
+
+def test_books_add_up_again() -> None:
+    before = {"rag": {"calls": 1, "latencies": [0.1]}}
+    now = {"rag": {"calls": 3, "latencies": [0.1, 0.2, 0.3]}, "judge": {"calls": 0, "latencies": []}}
+    new = difference(now, before)
+    assert new == {"rag": {"calls": 2, "latencies": [0.2, 0.3]}}
+    total: dict[str, dict[str, object]] = {}
+    add(total, before)
+    add(total, new)
+    assert total == {"rag": {"calls": 3, "latencies": [0.1, 0.2, 0.3]}}
+
+
+@given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
+def test_percentile_is_an_observed_value(values: list[float], share: float) -> None:
+    found = percentile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values) - 1e-9
