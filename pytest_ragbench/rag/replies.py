@@ -1,0 +1,128 @@
+"""Reading an HTTP reply: bytes to text, text to a JSON value or a plain answer."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader
+from pytest_ragbench.rag.sse import assembled, events, json_lines
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w:-]+)""", re.IGNORECASE)
+_HTML = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_PLAIN = (
+    "",
+    "text/plain",
+    "text/markdown",
+    "text/x-markdown",
+    "application/octet-stream",
+    "binary/octet-stream",
+)
+_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+
+
+def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool = True) -> str:
+    """The body as text: by byte order mark, else the header's charset, else HTML's, else UTF-8.
+
+    Raises
+    ------
+    BadReply
+        Where the bytes don't fit and ``strict`` is set: a guessed alphabet would be judged as the
+        system's answer.
+    """
+    encoding = next((name for bom, name in _BOMS if body.startswith(bom)), charset)
+    if encoding is None and "html" in content_type:
+        meta = _META.search(body[:2048])
+        encoding = meta[1].decode("ascii") if meta else None
+    try:
+        return body.decode(encoding or "utf-8", "strict" if strict else "replace")
+    except LookupError:
+        return decoded(body, "", None, strict=strict)  # an unknown name says nothing
+    except UnicodeDecodeError as error:
+        said = f"its declared charset {encoding}" if encoding else "UTF-8, and names no other charset"
+        raise BadReply(f"the body is not {said} (byte {error.start})") from None
+
+
+def head(text: str, length: int = 200) -> str:
+    """The beginning on one line, without control and formatting characters, for messages."""
+    shown = "".join(
+        " " if char.isspace() else char
+        for char in text[: 4 * length]
+        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+    )
+    short = " ".join(shown.split())
+    return short[:length] + ("..." if len(short) > length or len(text) > 4 * length else "")
+
+
+def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
+    """What a kept reply (``content_type``, ``text``) says.
+
+    Raises
+    ------
+    BadReply
+        Where it is no answer.
+    """
+    content_type, text = str(payload["content_type"]), str(payload["text"])
+    if not text.strip() and content_type != "text/plain":
+        raise BadReply("the body is empty")
+    if content_type == "text/event-stream":
+        return reader.read(assembled(events(text)))
+    if content_type in _LINES:
+        return reader.read(assembled(json_lines(text)))
+    is_json, value = _json(text)
+    declared = content_type == "application/json" or content_type.endswith("+json")
+    if declared and not is_json:
+        raise BadReply(f"it says {content_type}, but is not JSON{_where(text)}")
+    if is_json and (declared or _is_reply(value, content_type, reader)):
+        return reader.read(value)
+    return _plain(content_type, text, reader)
+
+
+def _is_reply(value: Any, content_type: str, reader: ReplyReader) -> bool:
+    """Whether JSON under another content type is meant as JSON: "42" in a plain text is an answer."""
+    if isinstance(value, list):
+        return reader.names_answer or content_type not in _PLAIN
+    return isinstance(value, dict) or (isinstance(value, str) and content_type != "text/plain")
+
+
+def _plain(content_type: str, text: str, reader: ReplyReader) -> Reply:
+    if content_type in ("text/html", "application/xhtml+xml") or _HTML.match(text):
+        raise BadReply("an HTML page, not JSON: a proxy, a login page or another service may answer there")
+    if content_type not in _PLAIN or "\x00" in text:
+        raise BadReply("neither JSON nor plain text")
+    if reader.names_answer:
+        raise BadReply(f"rag.reply.answer is set, but the reply is not JSON{_where(text)}")
+    if not text.strip():
+        raise BadReply("the body is empty")
+    return Reply(answer=text.removesuffix("\n"))
+
+
+def _json(text: str) -> tuple[bool, Any]:
+    try:
+        # NaN is no JSON, but Python services send it as a missing score.
+        return True, json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _where(text: str) -> str:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return f" (line {error.lineno}, column {error.colno}: {error.msg})"
+    except (ValueError, RecursionError) as error:
+        return f" ({error})"
+    return ""
