@@ -7,7 +7,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
@@ -128,16 +128,12 @@ def find(name: str) -> Metric:
         raise UsageError(f"a metric is named by a text, got {name!r}")
     known = all_metrics()
     if name in known:
-        return known[name]
-    if match := _AT_K.fullmatch(name):
-        base = known.get(match["base"])
-        if base is not None and _takes(base, "k"):
-            if not match["k"].isascii() or not match["k"].isdigit() or int(match["k"]) < 1:
-                raise UsageError(f"metric {name!r}: the cut-off after @ must be a positive integer")
-            options = {**base.options, "k": int(match["k"])}
-            return Metric(**{**_fields(base), "name": name, "options": options})
-    if name not in known and any(_takes(known[k], "k", required=True) for k in known if k == name.split("@")[0]):
-        raise UsageError(f"metric {name!r} needs a cut-off, e.g. '{name}@10'")
+        return _complete(known[name])
+    if (match := _AT_K.fullmatch(name)) and match["base"] in known and _takes_k(known[match["base"]]):
+        if not match["k"].isascii() or not match["k"].isdigit() or int(match["k"]) < 1:
+            raise UsageError(f"metric {name!r}: the cut-off after @ must be a whole number above 0")
+        base = known[match["base"]]
+        return replace(base, name=name, options={**base.options, "k": int(match["k"])})
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; known: {', '.join(known)}"
     raise UsageError(f"unknown metric {name!r}{hint}")
@@ -163,12 +159,16 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
     """
     for name in metric.needs:
         value = getattr(sample, name)
-        where = f"{metric.name} for sample {sample.label}" + (f" ({sample.location})" if sample.location else "")
+        where = f"{metric.name} for sample {sample.label}" + (
+            f" ({sample.location})" if sample.location else ""
+        )
         if value is None:
             raise UsageError(f"{where} needs {name}, which this sample does not have{_how(name)}")
         if name in ("question", "reference") and not value.strip():
             raise UsageError(f"{where} needs {name}, which is blank")
-        if name in ("reference_contexts",) and not any(text.strip() for text in value):
+        if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
+            raise UsageError(f"{where} needs relevant_ids, and none of this question's has a grade above 0")
+        if name == "reference_contexts" and not any(text.strip() for text in value):
             raise UsageError(f"{where} needs {name}, which is empty")
 
 
@@ -185,15 +185,26 @@ def _how(name: str) -> str:
             return f": add a {name} column to its question"
 
 
-def _takes(metric: Metric, option: str, *, required: bool = False) -> bool:
-    parameter = inspect.signature(metric.compute).parameters.get(option)
-    if parameter is None:
-        return False
-    return not required or (parameter.default is inspect.Parameter.empty and option not in metric.options)
+def _takes_k(metric: Metric) -> bool:
+    return "k" in inspect.signature(metric.compute).parameters
 
 
-def _fields(metric: Metric) -> dict[str, Any]:
-    return {name: getattr(metric, name) for name in Metric.__dataclass_fields__}
+def _complete(metric: Metric) -> Metric:
+    """Refuse a metric that is only meant with a cut-off."""
+    parameter = inspect.signature(metric.compute).parameters.get("k")
+    if parameter is not None and parameter.default is inspect.Parameter.empty:
+        raise UsageError(f"metric {metric.name!r} needs a cut-off: write '{metric.name}@10'")
+    return metric
 
 
-__all__ = ["DEFAULT_BANDS", "TIERS", "Metric", "Tools", "all_metrics", "check_needs", "check_options", "find", "metric"]
+__all__ = [
+    "DEFAULT_BANDS",
+    "TIERS",
+    "Metric",
+    "Tools",
+    "all_metrics",
+    "check_needs",
+    "check_options",
+    "find",
+    "metric",
+]
