@@ -100,7 +100,9 @@ def tags(value: Any) -> tuple[str, ...] | None:
     """Tags: a list (also as text), or texts apart by ``,`` or ``;``; each once."""
     if value is None:
         return None
-    return tuple(dict.fromkeys(_items(value, (";", ","))))
+    if isinstance(value, str) and not value.strip().startswith("["):
+        value = re.sub(r"[;\n、，；]", ",", value)
+    return tuple(dict.fromkeys(_items(value, (",",))))
 
 
 def thresholds(value: Any) -> dict[str, str] | None:

@@ -163,7 +163,7 @@ def resolve(names: Sequence[str], mapped: Mapping[str, str]) -> Resolution:
             if likely is not None:
                 problems.append(
                     f"unknown column {name!r}: did you mean {likely!r}? "
-                    f"Or map it: columns={{'{_FIELD_OF[normal(likely)]}': {name!r}}}, "
+                    f"Or map it: columns={{{_target(likely)!r}: {name!r}}}, "
                     f"or columns={{'metadata.{name}': {name!r}}} to keep it as it is"
                 )
             target = f"metadata.{_inner(name)}"
@@ -172,6 +172,11 @@ def resolve(names: Sequence[str], mapped: Mapping[str, str]) -> Resolution:
         fields[name] = target
     problems += _doubles(fields)
     return Resolution(fields, tuple(problems))
+
+
+def _target(known: str) -> str:
+    """The field of a name that :func:`near_miss` returned."""
+    return _FIELD_OF.get(normal(known)) or f"thresholds.{known.partition('_')[2]}"
 
 
 def _doubles(fields: Mapping[str, str]) -> Iterator[str]:
@@ -237,6 +242,8 @@ def near_miss(name: str) -> str | None:
     if inner.startswith("__") or normal(inner) in _NOT_MISSPELT:
         return None
     words = _words(inner)
+    if len(words) > 1 and _close(words[0], "threshold"):
+        return f"threshold_{'_'.join(words[1:])}"
     known = [other for names in NAMES.values() for other in names]
     alike = [other for other in known if _alike(words, _words(other))]
     joined = get_close_matches(normal(inner), [normal(other) for other in alike], n=1, cutoff=0.0)

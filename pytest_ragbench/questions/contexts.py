@@ -12,7 +12,6 @@ from pytest_ragbench.errors import QuestionFileError
 
 _LITERAL = r"""[uU]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)
-_ADJACENT = re.compile(rf"{_LITERAL}\s*{_LITERAL}", re.DOTALL)
 # How a list of texts begins when Python, JSON or numpy wrote it.
 _LIST_START = re.compile(r"""\[\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
 _LIST_THEN_TEXT = re.compile(rf"\[\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\]\s*\S", re.DOTALL)
@@ -101,8 +100,6 @@ def _numpy(content: str) -> list[str]:
 
 def _joined(content: str, value: list[Any]) -> bool:
     """Whether Python joined adjacent literals: then the list has more literals than texts."""
-    if not _ADJACENT.search(content):
-        return False
     return len(re.findall(_LITERAL, content, re.DOTALL)) > sum(isinstance(item, str) for item in value)
 
 

@@ -13,6 +13,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 20_000
+_LETTERS = 3  # fewer say nothing about a script
 _CANDIDATES = ("cp932", "euc_jp", "cp1251", "koi8_r", "cp866", "cp1252")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u3000-\u303f\uff01-\uff5e]+")
 _CYRILLIC = re.compile(r"[А-ЯЁ]?[а-яё]*|[А-ЯЁ]+")
@@ -35,6 +36,12 @@ def decode(data: bytes, encoding: str | None = None) -> str:
     WrongEncoding
         Naming the offset of the first bad byte and, where one seems likely, the encoding to give.
     """
+    if encoding is None and (wide := _unmarked_utf16(data)):
+        raise WrongEncoding(
+            f"the encoding seems to be UTF-16 without a byte order mark: give encoding={wide!r}, "
+            "or save the file as UTF-8",
+            1,
+        )
     name = encoding or next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(name)
@@ -46,21 +53,25 @@ def decode(data: bytes, encoding: str | None = None) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise WrongEncoding(
             f"the file is not in the encoding {name}: byte 0x{data[error.start]:02x} at offset {error.start} "
-            f"({error.reason}). {_advice(data, tried=encoding)}",
+            f"({error.reason}). {_advice(data, error.start, encoding)}",
             line,
         ) from None
-    if encoding is None and name == "utf-8" and "\0" in text[:_SAMPLE]:
-        likely = "utf-16-be" if data[:1] == b"\0" else "utf-16-le"
-        if text[:_SAMPLE].count("\0") * 4 > len(text[:_SAMPLE]):
-            raise WrongEncoding(
-                f"the encoding seems to be UTF-16 without a byte order mark: give encoding={likely!r}, "
-                "or save the file as UTF-8",
-                1,
-            )
     return text.removeprefix("\ufeff")
 
 
-def _advice(data: bytes, *, tried: str | None) -> str:
+def _unmarked_utf16(data: bytes) -> str | None:
+    """UTF-16 shows in the first line, where no question file has a NUL of its own."""
+    if data.startswith(tuple(mark for mark, _ in _MARKS)):
+        return None
+    at = data.find(b"\0", 0, data.find(b"\n") + 2 or _SAMPLE)
+    if at < 0:
+        return None
+    return "utf-16-le" if at % 2 else "utf-16-be"
+
+
+def _advice(data: bytes, start: int, tried: str | None) -> str:
+    if tried is None and not data[:start].isascii():
+        return "What stands before it is UTF-8, so this byte seems damaged"
     likely = likely_encoding(data)
     if likely and likely != tried:
         return f"It looks like {likely}: give encoding={likely!r}, or save the file as UTF-8"
@@ -86,7 +97,7 @@ def _plausible(data: bytes, encoding: str) -> float:
     if encoding in ("cp932", "euc_jp"):
         foreign = [letter for word in words for letter in word if not letter.isascii()]
         good = sum(bool(_JAPANESE.fullmatch(letter)) for letter in foreign)
-        return good / len(foreign) if foreign else 0.0
+        return good / len(foreign) if len(foreign) >= _LETTERS else 0.0
     pattern = _ACCENTED if encoding == "cp1252" else _CYRILLIC
     parts = [part for word in words for part in re.findall(r"[^\W\d_]+", word) if not part.isascii()]
     good = sum(len(part) for part in parts if pattern.fullmatch(part))
@@ -98,4 +109,4 @@ def _plausible(data: bytes, encoding: str) -> float:
         if letter > "\x7f"
     )
     total = sum(map(len, parts)) + odd
-    return good / total if total else 0.0
+    return good / total if total >= _LETTERS else 0.0

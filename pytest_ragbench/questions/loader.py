@@ -86,6 +86,8 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
     QuestionFileError
         There is none.
     """
+    if not str(path).strip():
+        raise UsageError("the path of the question file is empty")
     file = Path(path)
     if file.is_dir():
         found = [

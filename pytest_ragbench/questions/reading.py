@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Problems:
-    """What is wrong, over all files of a load, in the order of reading."""
+    """What is wrong, over all files of a load."""
 
     found: list[tuple[Location, str]] = field(default_factory=list)
 
@@ -43,7 +43,9 @@ class Problems:
         """Raise one error for all problems, the first of them in its first line."""
         if not self.found:
             return
-        lines = [f"{location}: {message}" for location, message in self.found]
+        files = list(dict.fromkeys(location.file for location, _ in self.found))
+        ordered = sorted(self.found, key=lambda problem: (files.index(problem[0].file), problem[0].line))
+        lines = list(dict.fromkeys(f"{location}: {message}" for location, message in ordered))
         if len(lines) == 1:
             raise QuestionFileError(lines[0])
         text = "\n  ".join([f"{lines[0]} (and {len(lines) - 1} more)", *lines[1:MOST_SHOWN]])

@@ -39,6 +39,10 @@ class _Scan:
         else:
             self.value(start)
             self.source.stop(1, "no questions: wanted a list of objects")
+        self.finish(end)
+
+    def finish(self, end: int) -> None:
+        """Nothing may follow the outer value."""
         rest = self.skip(end)
         if rest < len(self.text):
             self.source.stop(
@@ -78,7 +82,11 @@ class _Scan:
             if name in others or name == found:
                 self.source.report(self.line(at), f"key {name!r} is given more than once")
             at = self.expect(":", self.skip(end))
-            if name in LISTS and self.at(at) == "[" and not found:
+            if name in LISTS and self.at(at) == "[":
+                if found:
+                    self.source.stop(
+                        self.line(at), f"two lists of questions: {found!r} and {name!r}; keep one"
+                    )
                 found = name
                 end = yield from self.items(at)
             else:
@@ -89,6 +97,7 @@ class _Scan:
             if self.at(at) != "}":
                 at = self.expect(",", at)
         if not found:
+            self.finish(at + 1)
             yield from columnar(others, self.source)
         return at + 1
 

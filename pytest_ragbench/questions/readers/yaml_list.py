@@ -35,13 +35,21 @@ class YamlList:
             root = yaml.compose(text, Loader=loader)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-            source.stop(mark.line + 1 if mark else _line_of(error, text), f"not YAML: {problem}")
+            source.stop(mark.line + 1 if mark else _line_of(error, text), f"not YAML: {_explained(error)}")
         except RecursionError:
             source.stop(0, "not readable YAML: nested too deeply")
         if root is None or root.tag == _NULL:
             source.stop(0, "the file is empty: no questions")
         return _rows(root, _Builder(source, limit=len(text) + 100_000), source)
+
+
+def _explained(error: Exception) -> str:
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+    if "mapping values are not allowed" in problem:
+        return f"{problem}; put a text that holds ': ' into quotes"
+    if "another document" in problem:
+        return "a second document starts here (---); one list a file"
+    return problem
 
 
 def _line_of(error: Exception, text: str) -> int:
@@ -53,12 +61,17 @@ def _rows(root: yaml.Node, build: _Builder, source: Source) -> Iterator[Row]:
     import yaml
 
     if isinstance(root, yaml.MappingNode):
+        build.check_keys(root)
         found = [
             value for key, value in root.value if key.value in LISTS and isinstance(value, yaml.SequenceNode)
         ]
         if not found:
             yield from columnar(build.value(root), source)
             return
+        if len(found) > 1:
+            source.stop(
+                _line(found[1]), f"two lists of questions, in line {_line(found[0])} and here; keep one"
+            )
         root = found[0]
     if not isinstance(root, yaml.SequenceNode):
         source.stop(_line(root), "no questions: wanted a list of mappings")
@@ -105,6 +118,15 @@ class _Builder:
         finally:
             self.open.discard(id(node))
 
+    def check_keys(self, node: yaml.Node) -> None:
+        """Report keys of a mapping that stand there twice; all but the last would be lost."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                self.source.report(_line(key), f"key {name!r} is given more than once in one mapping")
+            seen.add(name)
+
     def scalar(self, node: yaml.ScalarNode) -> str | None:
         if node.tag == _NULL:
             return None
@@ -117,6 +139,7 @@ class _Builder:
 
         own: dict[str, Any] = {}
         merged: dict[str, Any] = {}
+        self.check_keys(node)
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self.source.stop(_line(key), "a key must be a text")
@@ -126,10 +149,7 @@ class _Builder:
                         self.source.stop(_line(part), "'<<' takes a mapping, or a list of mappings")
                     merged = {**self.value(part), **merged}
                 continue
-            name = self.scalar(key) if key.tag != _NULL else str(key.value)
-            if name is None or name in own:
-                self.source.report(_line(key), f"key {name!r} is given more than once in one mapping")
-            own[str(name)] = self.value(value)
+            own[str(key.value)] = self.value(value)
         return {**merged, **own}
 
     def refusal(self, node: yaml.Node) -> str:
