@@ -1,0 +1,190 @@
+"""The conversation with a chat model about one task: a question, and at most one more.
+
+A conversation is nothing but the list of replies that came: :func:`next_turn` says what follows from
+them. So a stored conversation is read again just as it was read the first time, without a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypedDict, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.fields import shown
+from pytest_ragbench.judge.rendering import Message, correction, render, texts_of
+from pytest_ragbench.judge.replies import UnreadableReply, one_line, read_reply
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class RawReply(TypedDict):
+    """What a model sent, as far as it matters. JSON values: this is what the store keeps."""
+
+    content: str | None
+    finish_reason: str | None
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class Turn(Generic[R]):
+    """One thing to send. ``room`` multiplies the token limit: 2 after a reply that was cut."""
+
+    task: Task[R]
+    messages: list[Message]
+    room: int = 1
+
+
+@dataclass(frozen=True)
+class Done(Generic[R]):
+    reply: R
+
+
+Complete = Callable[[Turn[Any]], Awaitable[RawReply]]
+"""Sends one turn and returns what came back."""
+
+
+async def ask(task: Task[R], complete: Complete, *, quoted: Sequence[str] | None = None) -> R:
+    """The typed reply to a task; asks once more where the first reply can't be used.
+
+    Raises
+    ------
+    JudgeError
+        Refused, or unusable twice.
+    """
+    return read_conversation(task, await converse(task, complete, quoted=quoted), quoted=quoted)
+
+
+async def converse(
+    task: Task[Any], complete: Complete, *, quoted: Sequence[str] | None = None
+) -> list[RawReply]:
+    """The replies of a conversation that ended well; see :func:`ask`."""
+    replies: list[RawReply] = []
+    while isinstance(turn := next_turn(task, replies, quoted=quoted), Turn):
+        replies.append(await complete(turn))
+    return replies
+
+
+def read_conversation(
+    task: Task[R], replies: Sequence[RawReply], *, quoted: Sequence[str] | None = None
+) -> R:
+    """The typed reply that a conversation ended with.
+
+    Raises
+    ------
+    JudgeError
+        It did not end well.
+    """
+    end = next_turn(task, replies, quoted=quoted)
+    if isinstance(end, Turn):
+        raise JudgeError("the conversation with the judge is not finished", code="incomplete")
+    return end.reply
+
+
+def next_turn(
+    task: Task[R], replies: Sequence[RawReply], *, quoted: Sequence[str] | None = None
+) -> Turn[R] | Done[R]:
+    """What follows from the replies so far: the next thing to send, or the typed reply.
+
+    Parameters
+    ----------
+    task, replies
+        What was asked, and what came back.
+    quoted
+        The texts under judgement, which replies may quote; those of the task by default.
+
+    Raises
+    ------
+    JudgeError
+        There is nothing to be had: the judge refused, or its second reply can't be used either.
+    """
+    texts = texts_of(task.data()) if quoted is None else quoted
+    if not replies:
+        return Turn(task, render(task))
+    first = _Read(task, replies[0], texts)
+    if first.value is not None:
+        return Done(first.value)
+    if first.code in ("refused", "content_filter"):
+        raise _judge_error(first)
+    rest = task.remainder(first.payload) if first.payload is not None else None
+    if len(replies) == 1:
+        return _second_turn(task, rest, first)
+    if rest is None or first.payload is None:
+        second = _Read(task, replies[1], texts)
+        problem = second.problem
+    else:
+        second = _Read(rest, replies[1], texts)
+        if second.value is not None and second.payload is not None:
+            # Both parts were read, and the second holds just the numbers that the first lacked.
+            return Done(task.read(task.merge(first.payload, second.payload)))
+        problem = f"{first.problem}; asked again for those: {second.problem}"
+    if second.value is None:
+        raise _judge_error(second, problem, code=second.code if rest is None else first.code)
+    return Done(second.value)
+
+
+def _second_turn(task: Task[R], rest: Task[R] | None, first: _Read[R]) -> Turn[R]:
+    if rest is not None:
+        return Turn(rest, render(rest))
+    if first.code == "truncated":
+        return Turn(task, render(task), room=2)
+    said = (first.raw["content"] or "").strip()
+    echo: list[Message] = [{"role": "assistant", "content": said[:20_000]}] if said else []
+    return Turn(task, [*render(task), *echo, correction(task, first.problem)])
+
+
+class _Read(Generic[R]):
+    """One reply read: ``value``, or ``code`` and ``problem`` (one line, naming the field).
+
+    ``payload`` is the JSON object where there was one.
+    """
+
+    def __init__(self, task: Task[R], raw: RawReply, quoted: Sequence[str]) -> None:
+        self.raw = raw
+        self.payload: Mapping[str, Any] | None = None
+        self.value: R | None = None
+        self.code = self.problem = ""
+        try:
+            self.payload = read_reply(
+                raw["content"],
+                finish_reason=raw["finish_reason"],
+                refusal=raw["refusal"],
+                expected=tuple(task.reply_schema().get("required", ())),
+                quoted=quoted,
+            )
+            self.value = task.read(self.payload)
+        except UnreadableReply as error:
+            self.code, self.problem = error.code, str(error)
+        except ValidationError as error:
+            self.code, self.problem = "invalid_reply", _explained(error)
+        except ValueError as error:
+            self.problem = str(error)
+            named = re.match(r"([a-z]+(?:_[a-z]+)+): ", self.problem)
+            self.code = named.group(1) if named else "invalid_reply"
+
+
+def _explained(error: ValidationError) -> str:
+    """Field by field what is wrong, with the value as it was sent."""
+    lines = []
+    for problem in error.errors(include_url=False)[:4]:
+        path = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "missing":
+            message = "missing"
+        elif problem["type"] == "value_error":
+            message = problem["msg"].removeprefix("Value error, ")
+        else:
+            message = f"{problem['msg']}, got {shown(problem['input'])}"
+        lines.append(f"{path}: {message}")
+    return "; ".join(lines)
+
+
+def _judge_error(read: _Read[Any], problem: str | None = None, code: str | None = None) -> JudgeError:
+    raw = read.raw["content"] or read.raw["refusal"]
+    message = one_line(problem or read.problem, 600)
+    if raw and read.code != "refused":
+        message += f"\njudge's reply: {one_line(raw, 200)}"
+    return JudgeError(message, code=code or read.code, raw=raw)

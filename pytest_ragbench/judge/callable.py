@@ -1,0 +1,162 @@
+"""Any function as a judge: a client library of one's own, a framework's model, a fake for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from pytest_ragbench.engine.requests import Request, Sender, Sent
+from pytest_ragbench.errors import JudgeError, RagbenchError, UsageError
+from pytest_ragbench.judge.asking import RawReply, Turn, converse, read_conversation
+from pytest_ragbench.judge.base import Answered, Task
+from pytest_ragbench.judge.chat import completion_of, text_of
+from pytest_ragbench.judge.rendering import prompt_version, render
+from pytest_ragbench.judge.replies import one_line
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def callable_judge(
+    function: Callable[..., Any], name: str | None = None, engine: Engine | None = None
+) -> CallableJudge:
+    """A judge that sends its prompts through ``function``.
+
+    Parameters
+    ----------
+    function
+        Takes chat messages (``[{"role": "system", "content": ...}, ...]``) and returns, at once or
+        when awaited, the reply: a text, the verdict object as a dict or pydantic model,
+        ``(text, finish_reason)``, a chat completion, or an object with ``.content``. A function that
+        is not async runs in a thread. An attribute ``ragbench_key`` (JSON: model, temperature ...)
+        says that replies may be stored, and under which key; without it nothing is stored.
+    name
+        What reports show; the function's own name by default.
+    engine
+        Bounds, counts and stores the calls. Without one the function is simply called.
+
+    Raises
+    ------
+    UsageError
+        ``function`` can't be called.
+    """
+    if not callable(function):
+        raise UsageError(f"a judge must be callable, got {type(function).__name__}")
+    return CallableJudge(function, name or _name_of(function), engine)
+
+
+class CallableJudge:
+    """Answers every task through a function; make it with :func:`callable_judge`."""
+
+    tasks: Collection[str] | None = None
+
+    def __init__(self, function: Callable[..., Any], name: str, engine: Engine | None) -> None:
+        self.name = name
+        self._function = function
+        self._engine = engine
+
+    def __repr__(self) -> str:
+        return f"<judge {self.name}>"
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        """See :class:`~pytest_ragbench.judge.base.Judge`."""
+        if self._engine is None:
+            replies = await converse(task, self._call)
+            return Answered(read_conversation(task, replies), self.name)
+
+        async def fetch(sender: Sender) -> list[RawReply]:
+            async def complete(turn: Turn[Any]) -> RawReply:
+                async def attempt() -> Sent:
+                    return Sent(await self._call(turn))
+
+                reply: RawReply = (await sender(attempt)).payload
+                return reply
+
+            return await converse(task, complete)
+
+        key = getattr(self._function, "ragbench_key", None)
+        request: Request[R] = Request(
+            kind="judge",
+            provider=f"judge:{self.name}",
+            key={"key": key, "prompt": [task.name, prompt_version(task)], "messages": render(task)},
+            fetch=fetch,
+            read=lambda payload: read_conversation(task, payload),
+            scope="none" if key is None else "store",
+            failure=JudgeError,
+        )
+        got = await self._engine.fetch(request)
+        return Answered(got.value, self.name, got.usage, got.duration, got.cached)
+
+    async def _call(self, turn: Turn[Any]) -> RawReply:
+        messages = [dict(message) for message in turn.messages]  # the function may change its own
+        try:
+            if inspect.iscoroutinefunction(self._function):
+                result = await self._function(messages)
+            else:
+                result = await asyncio.to_thread(self._function, messages)
+                if inspect.isawaitable(result):
+                    result = await result
+            return _raw(result)
+        except RagbenchError:
+            raise
+        except Exception as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 300)
+            raise JudgeError(f"the judge {self.name} raised {reason}", code="judge_raised") from error
+
+
+def _raw(result: Any) -> RawReply:
+    """What a function returned, as a raw reply.
+
+    Raises
+    ------
+    TypeError
+        It returned nothing of the kind.
+    """
+    if isinstance(result, tuple) and len(result) == 2 and (result[1] is None or isinstance(result[1], str)):
+        return {**_raw(result[0]), "finish_reason": result[1]}
+    if isinstance(result, BaseModel) and not hasattr(result, "choices") and not hasattr(result, "content"):
+        result = result.model_dump(mode="json")
+    if result is None or isinstance(result, (str, list)):
+        content = result if result is None else text_of(result)
+        return {"content": content, "finish_reason": None, "refusal": None}
+    if isinstance(result, Mapping):
+        completion = completion_of(result)
+        if completion is not None:
+            reply: RawReply = completion.payload
+            return reply
+        if isinstance(result.get("content"), str) and ("role" in result or len(result) == 1):
+            return {
+                "content": result["content"],
+                "finish_reason": _text(result.get("finish_reason")),
+                "refusal": _text(result.get("refusal")),
+            }
+        return {"content": json.dumps(result, ensure_ascii=False), "finish_reason": None, "refusal": None}
+    if hasattr(result, "choices") and hasattr(result, "model_dump"):
+        return _raw(result.model_dump(mode="json"))
+    if hasattr(result, "content"):  # LangChain's messages
+        metadata = getattr(result, "response_metadata", None)
+        finish = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
+        return {
+            "content": text_of(result.content),
+            "finish_reason": _text(getattr(result, "finish_reason", None)) or _text(finish),
+            "refusal": _text(getattr(result, "refusal", None)),
+        }
+    raise TypeError(
+        f"a judge must return a text, a dict or an object with .content, got {type(result).__name__}"
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "judge function" if name == "<lambda>" else str(name)

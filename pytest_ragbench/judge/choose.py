@@ -1,0 +1,102 @@
+"""Which judge a run uses."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.settings import ProviderSettings, Settings
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+"""Asked where ``OPENAI_API_KEY`` is set and no model is named anywhere."""
+
+
+def judge_from(
+    value: object, engine: Engine, settings: Settings, *, environ: Mapping[str, str] = os.environ
+) -> Judge:
+    """Any of the things that can stand for a judge, as one.
+
+    Parameters
+    ----------
+    value
+        A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; a function of chat messages; or
+        None for the default: ``settings.judge``, else the one provider with a model, else OpenAI where
+        ``OPENAI_API_KEY`` is set, else the local judge.
+    engine
+        Makes and keeps the calls.
+    settings
+        Names the providers.
+    environ
+        Holds the keys.
+
+    Raises
+    ------
+    UsageError
+        No such provider, no model, no key; none of this configured and ``CI`` set; or ``value`` is
+        something else.
+    """
+    if value is None:
+        value = _configured(settings, environ)
+    if isinstance(value, str):
+        return _named(value, engine, settings, environ)
+    if isinstance(value, type):
+        raise UsageError(f"a judge is needed, got the class {value.__name__}; make an instance of it")
+    if isinstance(value, Judge):
+        return value
+    if callable(value):
+        from pytest_ragbench.judge.callable import callable_judge
+
+        return callable_judge(value, engine=engine)
+    raise UsageError(
+        f"a judge must be 'local', 'PROVIDER:MODEL', a function of chat messages or an object with "
+        f"name, tasks and ask(); got {type(value).__name__}"
+    )
+
+
+def _configured(settings: Settings, environ: Mapping[str, str]) -> str:
+    if settings.judge:
+        return settings.judge
+    with_model = sorted(name for name, provider in settings.providers.items() if provider.model)
+    if len(with_model) == 1:
+        return with_model[0]
+    if with_model:
+        raise UsageError(
+            f"several providers have a model ({', '.join(with_model)}); say which one judges: "
+            f'judge = "{with_model[0]}"'
+        )
+    if environ.get("OPENAI_API_KEY", "").strip():
+        return "openai"
+    if environ.get("CI", "").strip().casefold() not in ("", "0", "false", "no"):
+        raise UsageError(
+            "no judge is configured, and in CI none is chosen silently; write "
+            'judge = "local" or judge = "PROVIDER:MODEL" into [tool.ragbench], or set RAGBENCH_JUDGE'
+        )
+    return "local"
+
+
+def _named(name: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:
+    provider, _, model = (part.strip() for part in name.partition(":"))
+    if provider == "local" and "local" not in settings.providers:
+        if model:
+            raise UsageError(f'the local judge has no models; write judge = "local", not {name!r}')
+        from pytest_ragbench.judge.local_judge import local_judge
+
+        judge: Judge = local_judge(engine)
+        return judge
+    if provider not in settings.providers and provider != "openai":
+        known = ["local", "openai", *settings.providers]
+        close = difflib.get_close_matches(provider, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(dict.fromkeys(known))}"
+        raise UsageError(f"judge {name!r}: there is no provider {provider!r}; {hint}")
+    from pytest_ragbench.judge.openai import openai_judge
+
+    configured = settings.providers.get(provider, ProviderSettings())
+    default = configured.model or (DEFAULT_OPENAI_MODEL if provider == "openai" else None)
+    return openai_judge(provider, configured, model or default, engine, environ=environ)

@@ -1,0 +1,322 @@
+"""A judge behind an OpenAI-compatible chat API: OpenAI, vLLM, Ollama, LiteLLM, a company's gateway.
+
+Services differ in what they take. Structured output by schema is tried first, then JSON mode, then the
+prompt alone; what a service refused is remembered for the process. Retries, time limits, call slots and
+the store are the engine's: the client makes exactly one request per attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
+from pytest_ragbench.errors import JudgeError, UsageError
+from pytest_ragbench.judge.asking import RawReply, Turn, converse, read_conversation
+from pytest_ragbench.judge.base import Answered, Task
+from pytest_ragbench.judge.chat import completion_of
+from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
+from pytest_ragbench.judge.rendering import prompt_version, render
+from pytest_ragbench.judge.replies import one_line
+from pytest_ragbench.judge.schemas import strict_schema
+from pytest_ragbench.rag.secrets import is_secret_name
+from pytest_ragbench.settings import ProviderSettings
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from pytest_ragbench.engine.core import Engine
+
+R = TypeVar("R", bound=BaseModel)
+
+_PROTOCOL = 1
+"""Goes into store keys; rises when replies are asked for or read in another way."""
+
+_HEALS = frozenset({408, 409, 429})
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """What a service is known to take."""
+
+    output: str = "json_schema"
+    tokens: str = "max_tokens"
+    without: frozenset[str] = frozenset()
+
+
+_DIALECTS: dict[tuple[str, str, str], _Dialect] = {}
+"""By URL, model and configured output, for the process."""
+
+
+def openai_judge(
+    provider_name: str,
+    settings: ProviderSettings,
+    model: str | None,
+    engine: Engine,
+    *,
+    environ: Mapping[str, str] = os.environ,
+) -> OpenAIJudge:
+    """A judge that asks ``model`` (or the provider's own) of a configured provider.
+
+    Raises
+    ------
+    UsageError
+        No model, no base URL or no key: named, before any call.
+    """
+    name = model or settings.model
+    if not name:
+        raise UsageError(
+            f'provider {provider_name!r} has no model; write judge = "{provider_name}:MODEL" '
+            f"or providers.{provider_name}.model"
+        )
+    from pytest_ragbench.engine.core import Limits
+
+    engine.set_limits(
+        provider_name,
+        Limits(
+            timeout=settings.timeout,
+            max_concurrency=settings.max_concurrency,
+            attempts=settings.retry.attempts,
+            wait=settings.retry.wait,
+            max_wait=settings.retry.max_wait,
+        ),
+    )
+    return OpenAIJudge(provider_name, settings, name, engine, endpoint_of(provider_name, settings, environ))
+
+
+class OpenAIJudge:
+    """Answers every task by chat completions; make it with :func:`openai_judge`."""
+
+    tasks: Collection[str] | None = None
+
+    def __init__(
+        self, provider: str, settings: ProviderSettings, model: str, engine: Engine, endpoint: Endpoint
+    ) -> None:
+        self.name = f"{provider}:{model}"
+        self._provider = provider
+        self._settings = settings
+        self._model = model
+        self._engine = engine
+        self._endpoint = endpoint
+        self._client: tuple[asyncio.AbstractEventLoop, AsyncOpenAI] | None = None
+
+    def __repr__(self) -> str:
+        return f"<judge {self.name}>"
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        """See :class:`~pytest_ragbench.judge.base.Judge`."""
+
+        async def fetch(sender: Sender) -> list[RawReply]:
+            return await converse(task, lambda turn: self._complete(turn, sender))
+
+        request: Request[R] = Request(
+            kind="judge",
+            provider=self._provider,
+            key=self._key(task),
+            fetch=fetch,
+            read=lambda payload: read_conversation(task, payload),
+            failure=JudgeError,
+        )
+        got = await self._engine.fetch(request)
+        return Answered(got.value, self.name, got.usage, got.duration, got.cached)
+
+    def _key(self, task: Task[Any]) -> dict[str, Any]:
+        """What shapes the reply. No threshold, no test, no secret."""
+        settings = self._settings
+        return {
+            "protocol": _PROTOCOL,
+            "url": self._endpoint.url,
+            "model": self._model,
+            "prompt": [task.name, prompt_version(task)],
+            "messages": render(task),
+            "schema": strict_schema(task.reply_schema()),
+            "structured_output": settings.structured_output,
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+            "max_tokens": settings.max_tokens,
+            "extra_body": settings.extra_body,
+            "headers": {k: v for k, v in settings.headers.items() if not is_secret_name(k)},
+            "vote": 0,
+        }
+
+    # One turn
+
+    async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
+        """One reply; more than one call only while the service refuses parts of the request."""
+        known = (self._endpoint.url, self._model, self._settings.structured_output)
+        while True:
+            dialect = _DIALECTS.get(known) or self._first_dialect()
+            try:
+                sent = await sender(lambda used=dialect: self._attempt(turn, used))  # type: ignore[misc]
+            except _Refused as refused:
+                # Others may have learnt the same, or more, meanwhile.
+                if _DIALECTS.get(known, self._first_dialect()) == dialect:
+                    _DIALECTS[known] = refused.better
+                continue
+            reply: RawReply = sent.payload
+            return reply
+
+    def _first_dialect(self) -> _Dialect:
+        wanted = self._settings.structured_output
+        return _Dialect(output="json_schema" if wanted == "auto" else wanted)
+
+    async def _attempt(self, turn: Turn[Any], dialect: _Dialect) -> Sent:
+        import openai
+
+        endpoint = self._endpoint
+        try:
+            raw = await self._open_client().chat.completions.with_raw_response.create(
+                **self._body(turn, dialect)
+            )
+            text = raw.text
+        except openai.APITimeoutError:
+            raise Transient(f"{self._provider}: no reply from {endpoint.url}", code="timeout") from None
+        except openai.APIConnectionError as error:
+            reason = endpoint.redacted(str(error.__cause__ or error))
+            raise Transient(
+                f"{self._provider}: no connection to {endpoint.url}: {one_line(reason, 200)}",
+                code="connection",
+            ) from None
+        except openai.APIStatusError as error:
+            failure = self._failure(error.status_code, error.response.headers, error.response.text, dialect)
+            raise failure from None
+        except openai.OpenAIError as error:
+            reason = one_line(endpoint.redacted(str(error)), 200)
+            raise JudgeError(f"{self._provider}: {reason}", code="client") from None
+        return self._sent(text)
+
+    def _body(self, turn: Turn[Any], dialect: _Dialect) -> dict[str, Any]:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": turn.messages,
+            dialect.tokens: settings.max_tokens * turn.room,
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+        }
+        if dialect.output == "json_schema":
+            schema = strict_schema(turn.task.reply_schema())
+            named = {"name": turn.task.name, "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif dialect.output == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        body = {key: value for key, value in body.items() if value is not None and key not in dialect.without}
+        return body | ({"extra_body": dict(settings.extra_body)} if settings.extra_body else {})
+
+    def _open_client(self) -> AsyncOpenAI:
+        """The client of the running loop: made on first use, and again in a forked worker."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            from openai import AsyncOpenAI, DefaultAioHttpClient
+
+            client = AsyncOpenAI(
+                api_key=self._endpoint.key.reveal(),
+                base_url=self._endpoint.url,
+                default_headers=dict(self._settings.headers),
+                default_query=dict(self._endpoint.query),
+                max_retries=0,
+                timeout=None,
+                http_client=DefaultAioHttpClient(timeout=None),
+            )
+            self._engine.on_close(client.close)
+            self._client = (loop, client)
+        return self._client[1]
+
+    # What came back
+
+    def _sent(self, text: str) -> Sent:
+        try:
+            data = json.loads(text)
+        except ValueError:
+            data = None
+        if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
+            # Gateways report the fault of the service behind them in a reply of their own.
+            error = data["error"]
+            status = error.get("code") if isinstance(error, Mapping) else None
+            raise self._failure(status if isinstance(status, int) else 200, {}, text, None)
+        completion = completion_of(data)
+        if completion is None:
+            head = one_line(self._endpoint.redacted(text), 200)
+            raise JudgeError(
+                f"{self._provider}: {self._endpoint.url} sent no chat completion: {head}",
+                code="no_completion",
+                raw=self._endpoint.redacted(text),
+            )
+        return completion
+
+    def _failure(
+        self, status: int, headers: Mapping[str, str], body: str, dialect: _Dialect | None
+    ) -> Exception:
+        """The error for a reply that is one, sorted by whether asking again can help."""
+        body = self._endpoint.redacted(body)
+        if dialect is not None and (better := self._better(status, body, dialect)):
+            return _Refused(better)
+        code, text = _error_of(body)
+        message = f"{self._provider}: {status} from {self._endpoint.url}: {one_line(text, 300)}"
+        if code in _NO_MONEY or status == 402:
+            return JudgeError(
+                f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=body
+            )
+        if status in _HEALS or status >= 500:
+            return Transient(message, code=f"http_{status}", retry_after=_retry_after(headers))
+        return JudgeError(message, code=f"http_{status}", raw=body)
+
+    def _better(self, status: int, body: str, dialect: _Dialect) -> _Dialect | None:
+        """How to ask instead, where the service complains about a part that can be left out."""
+        if status not in (400, 404, 422, 501):
+            return None
+        if dialect.output != "prompt" and self._settings.structured_output == "auto" and _FORMAT.search(body):
+            return replace(dialect, output="json_object" if dialect.output == "json_schema" else "prompt")
+        if dialect.tokens == "max_tokens" and "max_completion_tokens" in body:
+            return replace(dialect, tokens="max_completion_tokens")
+        if _UNSUPPORTED.search(body):
+            for part in ("temperature", "seed"):
+                if part not in dialect.without and re.search(rf"['\"`]{part}['\"`]", body):
+                    return replace(dialect, without=dialect.without | {part})
+        return None
+
+
+_FORMAT = re.compile(
+    r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
+)
+_UNSUPPORTED = re.compile(r"unsupported|not support|unrecognized|unknown|not permitted|extra inputs", re.I)
+
+
+class _Refused(Exception):
+    """The service does not take the request in this form."""
+
+    def __init__(self, better: _Dialect) -> None:
+        super().__init__(better)
+        self.better = better
+
+
+def _error_of(body: str) -> tuple[str, str]:
+    """Code and text of an OpenAI-style error body; the body itself where it is something else."""
+    try:
+        error = json.loads(body)
+    except ValueError:
+        return "", body
+    error = error.get("error", error) if isinstance(error, Mapping) else error
+    if not isinstance(error, Mapping):
+        return "", str(error)
+    codes = [str(error.get(name) or "") for name in ("code", "type")]
+    code = next((code for code in codes if code in _NO_MONEY), codes[0])
+    return code, str(error.get("message") or error.get("detail") or body)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    from pytest_ragbench.rag.retry_after import parse_retry_after
+
+    milliseconds = headers.get("retry-after-ms") or ""
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", milliseconds):
+        return float(milliseconds) / 1000
+    return parse_retry_after(headers.get("retry-after"), time.time())

@@ -1,0 +1,148 @@
+"""Tasks as chat messages. Prompts are data: one TOML file per task in ``prompts/``, in en, ru and ja.
+
+The texts under judgement stand between markers that they can't contain, and the instructions say that
+nothing between the markers is an instruction. The markers are derived from the texts, so that the same
+task is always rendered alike (stored replies and recordings match) while whoever wrote one of the texts
+can't know them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.tasks import NumberedTask
+
+Message = dict[str, str]
+"""``{"role": "system" | "user" | "assistant", "content": text}``"""
+
+_DEFAULT_LANG = "en"
+_ITEM = {"chunks": "chunk", "claims": "claim"}
+
+
+def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
+    """The messages that ask a chat model to do ``task``.
+
+    Parameters
+    ----------
+    task
+        What to ask; its language picks the prompt's.
+    schema_in_prompt
+        Describe the form of the reply in words. Costs little, and some services take a schema without
+        a word and then ignore it.
+
+    Raises
+    ------
+    KeyError
+        There is no prompt for this kind of task.
+    """
+    prompt, common = _prompt(task.name, task.lang), _prompt("common", task.lang)
+    data = task.data()
+    nonce = nonce_for(data)
+    parts = [
+        common["role"],
+        _filled(common["rules"], {"nonce": nonce}),
+        _filled(prompt["task"], task.options()),
+    ]
+    if isinstance(task, NumberedTask):
+        numbers = ", ".join(str(number) for number in task.numbers)
+        parts.append(_filled(common["numbers"], {"numbers": numbers}))
+    if schema_in_prompt:
+        parts.append(f"{common['json'].strip()}\n{_prompt_file(task.name)['form']}")
+    return [
+        {"role": "system", "content": "\n\n".join(part.strip() for part in parts)},
+        {"role": "user", "content": _fenced(data, nonce, common["labels"])},
+    ]
+
+
+def correction(task: Task[Any], problem: str) -> Message:
+    """The message that asks for a usable reply, saying what was wrong with the last one."""
+    text = _filled(_prompt("common", task.lang)["correction"], {"problem": problem})
+    return {"role": "user", "content": text.strip()}
+
+
+def prompt_version(task: Task[Any]) -> str:
+    """Version and fingerprint of the prompt's text in the task's language: ``"1-0f3a9c27-ru"``."""
+    lang = _language(task.name, task.lang)
+    file = _prompt_file(task.name)
+    text = json.dumps([file["form"], file[lang], _prompt("common", lang)], ensure_ascii=False, sort_keys=True)
+    return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"
+
+
+def texts_of(data: Mapping[str, Any]) -> list[str]:
+    """All the texts of a task's data, lists taken apart."""
+    found: list[str] = []
+    for value in data.values():
+        found.extend([value] if isinstance(value, str) else (str(item) for item in value))
+    return found
+
+
+def nonce_for(data: Mapping[str, Any]) -> str:
+    """Eight hexadecimal digits that occur in none of the texts, the same for the same texts."""
+    whole = json.dumps({label: _plain(value) for label, value in data.items()}, sort_keys=True)
+    texts = [text.casefold() for text in texts_of(data)]
+    counter = 0
+    while True:
+        nonce = hashlib.sha256(f"{counter}\n{whole}".encode()).hexdigest()[:8]
+        if not any(nonce in text for text in texts):
+            return nonce
+        counter += 1
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else list(value)
+
+
+def _fenced(data: Mapping[str, Any], nonce: str, labels: Mapping[str, str]) -> str:
+    blocks = []
+    for label, value in data.items():
+        if value == "":  # a question that nobody gave
+            continue
+        title = labels.get(label, f"{label}:")
+        if isinstance(value, str):
+            blocks.append(f"{title}\n{_between(label, value, nonce)}")
+        else:
+            blocks.append(f"{title}\n{_numbered(_ITEM.get(label, label), value, nonce)}")
+    return "\n\n".join(blocks)
+
+
+def _numbered(label: str, items: Sequence[str] | Iterable[str], nonce: str) -> str:
+    # The number stands outside the markers: a text can't give itself another one.
+    blocks = [f"[{number}]\n{_between(label, item, nonce)}" for number, item in enumerate(items, start=1)]
+    return "\n".join(blocks) or "[]"
+
+
+def _between(label: str, text: str, nonce: str) -> str:
+    return f"<{label}-{nonce}>\n{text}\n</{label}-{nonce}>"
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    """The template with ``{name}`` replaced; other braces stay as they are."""
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", str(value))
+    return template
+
+
+def _prompt(name: str, lang: str) -> Mapping[str, Any]:
+    section: Mapping[str, Any] = _prompt_file(name)[_language(name, lang)]
+    return section
+
+
+def _language(name: str, lang: str) -> str:
+    """The language itself where the prompt has it (``ru`` for ``ru-RU`` too), else English."""
+    short = lang.casefold().replace("_", "-").partition("-")[0]
+    return short if isinstance(_prompt_file(name).get(short), dict) else _DEFAULT_LANG
+
+
+@cache
+def _prompt_file(name: str) -> dict[str, Any]:
+    file = files("pytest_ragbench.judge") / "prompts" / f"{name}.toml"
+    if not (name.isidentifier() and file.is_file()):
+        raise KeyError(f"there is no prompt for the task {name!r}")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
