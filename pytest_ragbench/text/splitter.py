@@ -134,6 +134,8 @@ def _ends(block: str, stop: re.Match[str], end: int, start: int, *, caseless: bo
         return False
     if mark != ".":
         return True
+    if re.search(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$", block[: stop.start()]):
+        return False  # "1. Open the menu. 2. Choose": a list in running text
     return not _abbreviation(before, following)
 
 

@@ -54,7 +54,7 @@ def stem(word: str) -> str:
 
 def _english(word: str) -> str:
     if word in _IRREGULAR:
-        return _IRREGULAR[word]
+        return _english(_IRREGULAR[word])
     if len(word) <= 3:
         return word
     word = _plural(word)

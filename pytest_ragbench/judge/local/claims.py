@@ -22,7 +22,11 @@ _OPENER = re.compile(
     r"|(?:yes|no|yeah|yea|well|of course|sure) (?=i\b|it\b|the\b|they\b|he\b|she\b|there\b)"
     r"|(?:i ?'m|i am) (?:not |n't )?(?:sure|certain|aware|familiar)(?: (?:about|of|with) (?:that|it|this))? ?,? ?(?:but|however) "
     r"|i (?:do n't|don't|do not) (?:really )?know(?: (?:about|that|it))? ?,? ?but "
-    r"|not sure,? but "
+    r"|i (?:do n't|don't|do not|am not|'m not|have n't|haven't|did n't|didn't),? but "
+    r"|not (?:sure|a lot|much|really|exactly),? (?:but|and) "
+    r"|(?:i|we) (?:do |also |just |did )*(?:learned|learnt|think|believe|know|heard|read|guess|understand|find|found|see)(?: out)? that "
+    r"|(?:it ?'?s|it is|that ?'?s) (?:nice|interesting|cool|great|amazing|good|fun|pretty interesting)(?: to (?:know|see|hear))? that "
+    r"|(?:the |an? )?(?:interesting |fun |cool )?(?:fact|thing) (?:is )?that "
     r"|(?:i|we) (?:do |just )?(?:think|believe|know|heard|read|guess|understand|find)(?: that)? (?=\w+ \w+)"
     r"|(?:all i know is|what i know is|it is (?:important|worth|interesting)(?: to note| noting)?|please note|note)(?: that)? "
     r"|as far as i know,? "
@@ -56,7 +60,7 @@ _BARE = {
     "no": "no", "nope": "no", "нет": "no", "いいえ": "no",
 }  # fmt: skip
 _SPLIT = re.compile(
-    r"\s*;\s+|[；]\s*|,? (?:and|but|while|whereas) (?=(?:it|he|she|they|we|you|there|this|that|these|the|a|an|its|their|his|her) )"
+    r"\s*;\s+|(?<=:)\s+(?=\d{1,2}[.)] )|[；]\s*|,? (?:and|but|while|whereas) (?=(?:it|he|she|they|we|you|there|this|that|these|the|a|an|its|their|his|her) )"
     r"|, (?:а|но|и|однако|при этом|причем|причём) (?=(?:он|она|оно|они|это|этот|эта|эти|его|её|ее|их|также|там)\b)"
     r"|(?<=[すたるい])(?:が|し|けれども|けど)、"
 )
@@ -94,7 +98,7 @@ def _states(statement: str) -> bool:
 
 
 def _strip_openers(sentence: str) -> str:
-    rest = sentence.strip()
+    rest = re.sub(r"^\(?\d{1,2}[.)] +(?=\D)", "", sentence.strip())
     while match := _OPENER.match(rest):
         shorter = rest[match.end() :].lstrip(" ,:")
         if match.end() == 0 or not shorter:

@@ -14,8 +14,9 @@ STOP_EN = frozenset(
     "about over under between through during up down out off again very too also just only own same such s t d ll m re ve "
     "don doesn didn isn aren wasn weren won't not no nor n never none cannot any some all each every both more most other "
     "yes well oh ok okay please however therefore thus while because since until whether while upon via per within without "
-    "get got gets one ones thing things way many much lot lots even still yet already always often sometimes usually called "
-    "known include includes including".split()
+    "one ones thing things way many much lot lots even still yet already always often sometimes usually called "
+    "known additionally especially generally typically specifically particularly like various "
+    "example instance overall also furthermore moreover thus hence etc actually really quite".split()
 )
 STOP_RU = frozenset(
     "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по только ее мне было вот от меня еще нет о "
@@ -24,7 +25,7 @@ STOP_RU = frozenset(
     "потому этого какой ним здесь этом мой тем чтобы нее были куда зачем всех можно при об другой хоть после над больше тот "
     "через эти нас про них какая много разве эту моя свою этой перед иногда том такой им более всегда конечно всю между это "
     "эта эти этих которая который которые которого которой которых которую которым котором также является являются являлся "
-    "было будут быть свой своей своего своих из-за однако поэтому хотя пока лишь например то".split()
+    "было будут быть свой своей своего своих из-за однако поэтому хотя пока лишь например то кроме особенно обычно также примерно около различные различных".split()
 )
 # Hiragana (and a few others) that carry grammar and no content; taken off a run longest first.
 GRAMMAR_JA = sorted(
@@ -40,6 +41,18 @@ GRAMMAR_JA = sorted(
     reverse=True,
 )
 
+VARIANTS_JA = dict(
+    pair.split("=")
+    for pair in "ネコ=猫 ねこ=猫 イヌ=犬 いぬ=犬 ゾウ=象 ウマ=馬 ウシ=牛 サル=猿 ヒツジ=羊 クマ=熊 カメ=亀 ブタ=豚 ニワトリ=鶏 リンゴ=林檎 りんご=林檎 つくえ=机 "
+    "子ども=子供 こども=子供 ひとり=一人 ふたり=二人 イス=椅子 いす=椅子 メガネ=眼鏡 めがね=眼鏡 カバン=鞄 タバコ=煙草 たばこ=煙草 ガン=癌 がん=癌 レンガ=煉瓦 "
+    "きれい=綺麗 たくさん=多く 沢山=多く 大勢=多く いろいろ=色々 さまざま=様々 すべて=全て ガイコツ=骸骨 クルマ=車 くるま=車 ヒト=人 ベット=ベッド コーヒー=珈琲 "
+    "お皿=皿 お寿司=寿司 パーセント=% パソコン=PC デスク=机 プレート=皿 はぶらし=歯ブラシ ハブラシ=歯ブラシ オートバイ=バイク".split()
+)
+"""Spellings of one word, brought to one of them before anything else."""
+GENERIC_JA = frozenset(
+    "彼 彼女 私 場合 特 一方 具体的 例 主 可能 行 持 見 際 時 言 呼 示 用 使 基 通 様 中 者 的 方法 以下 次 他 約 程度 非常 重要 最 各 等 状態 これら".split()
+)
+"""Kanji that carry little: they open a clause or stand for "do", "have", "case"."""
 NEGATION_EN = frozenset(
     "not no never without neither nor cannot n't none nobody nothing nowhere hardly".split()
 )
@@ -62,9 +75,9 @@ buy purchase | sell sold
 first | last
 minimum min | maximum max
 always | never | sometimes
-enable enabled on | disable disabled off
+enable enabled | disable disabled
 include included | exclude excluded
-require required mandatory compulsory must | optional voluntary
+require required mandatory compulsory necessary | optional voluntary
 free | paid chargeable
 success succeed successful | fail failure failed
 true correct right | false incorrect wrong
@@ -167,6 +180,170 @@ daily | weekly | monthly | yearly annually
 полдень | полночь
 """
 
+# Words that may stand for each other; a match through this list counts a little less than the word itself.
+_SYNONYMS = """
+get receive obtain gain earn
+begin start commence
+end finish conclude
+buy purchase acquire
+make create produce build construct
+use utilize employ
+keep store retain save hold
+need require
+show display present demonstrate reveal
+big large major huge substantial biggest largest
+small little minor tiny
+help assist aid support
+allow permit enable let
+happen occur place
+choose select pick
+change modify alter edit
+get become
+release publish launch issue
+think believe consider
+say state tell mention claim
+call name term refer
+kind type sort form
+people human person men individual
+kid child
+car vehicle automobile
+job work occupation
+doctor physician
+lawyer attorney
+movie film
+picture photo photograph image
+country nation
+town city
+fast quick rapid
+important significant essential key crucial vital
+hard difficult challenging tough
+easy simple
+famous well-known popular renowned
+main primary chief principal
+often frequently
+many numerous several
+live reside
+die pass
+speak talk
+give provide offer supply grant
+find discover locate
+try attempt
+join participate
+travel go run
+fix repair
+send submit transmit
+stop cease halt
+error mistake fault
+answer reply response
+enough sufficient
+money fund
+danger risk
+price cost
+yearly annually annual
+home house
+part portion piece
+whole entire
+area region zone
+check verify confirm
+remove delete erase
+fee charge
+forbid prohibit ban
+close shut
+rise increase grow
+fall decrease drop decline
+also additionally
+similar alike same
+male man
+female woman
+company firm business enterprise corporation
+customer client buyer
+employee worker staff
+about approximately around
+dwelling home
+cheap inexpensive
+legal lawful
+origin beginning inception start
+speed velocity
+usage use
+begin originate
+легко просто нетрудно
+тихий спокойный
+большой крупный огромный
+маленький небольшой малый
+начать начаться начинать стартовать
+закончить завершить окончить закончиться завершиться
+купить приобрести покупать
+сделать создать изготовить произвести
+использовать применять использоваться применяться пользоваться
+хранить хранится сохранять
+нужно необходимо требуется надо нужен требоваться
+показать демонстрировать продемонстрировать
+помогать помочь содействовать
+разрешить позволять разрешать
+произойти случиться происходить случаться
+выбрать выбирать
+изменить менять поменять изменять
+выйти выпустить опубликовать выпущен
+думать считать полагать
+сказать заявить сообщить говорить
+назвать называть именовать называется
+вид тип сорт
+люди человек лица
+жители население житель
+ребенок дети
+машина автомобиль
+работа труд
+врач доктор медик
+фильм кино
+фото фотография снимок
+страна государство
+быстрый скорый
+важный значимый существенный
+трудный сложный тяжелый
+известный знаменитый популярный
+основной главный
+часто нередко
+жить проживать обитать
+умереть скончаться
+дать предоставить давать предлагать предоставлять
+найти обнаружить отыскать
+пытаться стараться
+ошибка сбой
+ответ отклик
+опасность риск
+цена стоимость
+область регион зона район
+проверить проверять
+удалить удалять стереть
+запретить запрещать
+расти вырасти увеличиться повыситься увеличить повысить подняться рост увеличение
+упасть снизиться уменьшиться сократиться снижение уменьшение
+получить получать
+компания фирма предприятие
+покупатель клиент заказчик
+сотрудник работник
+вернуть возвращать возврат
+основать основан учредить
+отправить послать отправлять посылать
+менее меньше
+более больше свыше
+"""
+
+SYNONYM: dict[str, frozenset[int]] = {}
+for _row, _line in enumerate(_SYNONYMS.strip().splitlines()):
+    for _word in _line.split():
+        SYNONYM[stem(_word)] = SYNONYM.get(stem(_word), frozenset()) | {_row}
+SYNONYM_ROWS = [frozenset(stem(word) for word in line.split()) for line in _SYNONYMS.strip().splitlines()]
+
+LIGHT = frozenset(
+    stem(word)
+    for word in "take takes took taken taking come comes came coming go goes went going make makes made making give gives gave put let "
+    "seem become became get gets got part back kind type sort back way using use used allow contain contains involve "
+    "можно нужно стать стал стала становится делать сделать идти идет бывает иметь имеет имеют происходит находиться "
+    "находится существует".split()
+)
+"""Verbs and nouns that carry little by themselves."""
+
 CONTRAST: dict[str, tuple[int, int]] = {}
 """stem -> (number of the set, number of the side). A stem in two sets keeps the first."""
 for _row, _line in enumerate(line for line in _CONTRASTS.strip().splitlines()):
@@ -179,7 +356,7 @@ CONTRAST_JA: list[tuple[str, ...]] = [
     tuple(side.strip() for side in line.split("|"))
     for line in """
 許可 可能 認め | 禁止 不可 認めら
-増加 増え 上昇 増大 拡大 | 減少 減り 減っ 下降 低下 縮小
+増加 増え 上昇 増大 拡大 | 減少 減り 減っ 下降 低下 縮小 下落
 以上 | 以下 | 未満
 以前 前に までに | 以降 以後 後に
 多い 多く | 少ない 少なく 少な
@@ -223,11 +400,11 @@ CONTRAST_JA: list[tuple[str, ...]] = [
 送信 送っ 送り | 受信 受け取
 追加 | 削除
 国内 | 海外 国外
-一部 | すべて 全て 全部
+一部 | 全て 全部
 良い 良く | 悪い 悪く
 強い 強く | 弱い 弱く
 簡単 容易 | 困難 難し
-安い 安く 安価 | 高価
+安い 安く 安価 | 高価 高い 高く
 常に いつも 必ず | 決して | 時々
 承認 | 却下 拒否
 毎日 | 毎週 | 毎月 | 毎年
@@ -275,16 +452,18 @@ PARTIAL_JA = (
     "ことがある",
     "ことがあり",
 )
-EXCLUSIVE_JA = ("だけ", "のみ", "しか")
+EXCLUSIVE_JA = ("だけが", "だけに", "だけで", "だけを", "だけの", "だけです", "のみ", "しか")
 
 # What weakens a statement: a claim that drops it says more than the chunk does.
 HEDGE = frozenset(
+    "may might perhaps possibly probably likely allegedly reportedly supposedly almost nearly hope hopes hoped plan plans planned planning "
+    "try tries tried attempt attempts attempted if unless expected proposed rumored rumoured consider considers considering".split()
+) | frozenset(
     stem(word)
-    for word in "may might could perhaps possibly probably likely allegedly reportedly supposedly almost nearly hope hopes plan plans try tries attempt "
-    "attempts if unless expected proposed rumored consider considering "
-    "возможно вероятно почти надеется надеются планирует планируют пытается пытались пытался если якобы предположительно "
+    for word in "возможно вероятно почти надеется надеются планирует планируют пытается пытались пытался если якобы предположительно "
     "предполагается ожидается собирается намерен едва рассматривает".split()
 )
+ABLE = frozenset("can could able possible может могут можно".split())
 HEDGE_JA = (
     "かもしれ",
     "だろう",

@@ -52,7 +52,7 @@ class Number:
         """8.5 million for 8,537,673: the claim keeps at least one leading digit and the size."""
         for mine in self.readings:
             digits = f"{mine:.0f}".rstrip("0")
-            if mine < 1000 or len(digits) > 3:
+            if mine < 10_000 or len(digits) > 3:
                 continue
             step = 10.0 ** (len(f"{mine:.0f}") - len(digits))
             if any(
@@ -84,13 +84,12 @@ def _digits(text: str) -> list[Number]:
         digits = match.group()
         readings = _readings(digits)
         end = match.end()
-        unit = ""
         if multiplier := re.match(r"[ -]?([^\W\d_]+)\.?", text[end : end + 16]):
             factor = MULTIPLIER.get(multiplier.group(1).casefold())
             if factor is not None and multiplier.group(1) != "K":
                 readings = frozenset(round(value * factor, 6) for value in readings)
                 end += multiplier.end()
-        unit = _unit(text, match.start(), end)
+        unit, end = _unit(text, match.start(), end)
         found.append(Number(readings, unit, match.start(), end, text[match.start() : end].strip()))
     return found
 
@@ -111,23 +110,26 @@ def _readings(digits: str) -> frozenset[float]:
     return frozenset({whole})
 
 
-def _unit(text: str, start: int, end: int) -> str:
+def _unit(text: str, start: int, end: int) -> tuple[str, int]:
+    """The unit of the number at ``start``..``end`` and where number and unit end."""
     if before := _CURRENCY_BEFORE.search(text[:start]):
-        return UNIT.get(before.group().strip(), before.group().strip())
+        return UNIT.get(before.group().strip(), before.group().strip()), end
     after = _UNIT_AFTER.match(text, end)
     if after is None:
-        return ""
+        return "", end
     word = after.group(1)
-    folded = word.casefold()
-    if folded in MONTH and len(folded) > 2:
-        return ""
+    folded = word.casefold().replace("ё", "е")
     if folded in UNIT:
-        return UNIT[folded]
+        return UNIT[folded], after.end()
     # Japanese writes the unit and what follows in one run.
-    for length in (4, 3, 2, 1):
-        if not word.isascii() and word[:length] in UNIT and ord(word[0]) > 0x3000:
-            return UNIT[word[:length]]
-    return ""
+    for length in (7, 6, 5, 4, 3, 2, 1):
+        if (
+            ord(word[0]) > 0x3000
+            and word[:length] in UNIT
+            and not word[length - 1 : length + 1].endswith("ー")
+        ):
+            return UNIT[word[:length]], after.start(1) + length
+    return "", end
 
 
 def _japanese(text: str) -> list[Number]:
@@ -158,8 +160,10 @@ def _japanese(text: str) -> list[Number]:
         if value is None:
             continue
         month = following == "月" and text[end + 1 : end + 2] != "間" and 1 <= value <= 12
-        unit = "month" if month else _unit(text, match.start(), end)
-        found.append(Number(frozenset({value}), unit, match.start(), end + month, run, firm=run != "一"))
+        unit, end = ("month", end + 1) if month else _unit(text, match.start(), end)
+        found.append(
+            Number(frozenset({value}), unit, match.start(), end, text[match.start() : end], firm=run != "一")
+        )
     return found
 
 
@@ -199,9 +203,8 @@ def _words(text: str) -> list[Number]:
         start, end = pending[0][0].start(), pending[-1][0].end()
         words = [match.group().casefold().replace("ё", "е") for match, _ in pending]
         firm = len(words) > 1 or words[0] not in WEAK_NUMBER_WORD
-        found.append(
-            Number(frozenset({value}), _unit(text, start, end), start, end, text[start:end], firm=firm)
-        )
+        unit, end = _unit(text, start, end)
+        found.append(Number(frozenset({value}), unit, start, end, text[start:end], firm=firm))
         pending.clear()
 
     for match in re.finditer(r"[^\W\d_]+", text):

@@ -12,16 +12,24 @@ from pytest_ragbench.judge.local.numbers import Number, numbers
 from pytest_ragbench.text import sentences, stem
 
 _FOOTNOTE = re.compile(r"\[(?:注釈 ?|注 ?|note ?)?\d{1,3}\]")
+# Not inside a longer run of the same script.
+_VARIANT = re.compile(
+    "|".join(
+        rf"(?<![ァ-ヶー]){word}(?![ァ-ヶー])" if re.match("[ァ-ヶー]", word) else rf"{word}"
+        for word in sorted(lexicon.VARIANTS_JA, key=len, reverse=True)
+    )
+)
+# "Patch Management: ..." is a title, not a name.
+_HEADING = re.compile(r"[^.:!?]{1,60}:")
 _PIECE = re.compile(
     r"(?P<kanji>[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|(?P<katakana>[\u30a1-\u30fa\u30fc]+)|"
     r"(?P<hiragana>[\u3041-\u3096]+)|(?P<word>[^\W_\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+(?:['’](?:s|t|re|ve|ll|d|m)\b)?)"
     r"|(?P<mark>[,;:.!?()—–、。・「」«»\"])"
 )
-_NEGATIVE_TAIL = re.compile(
-    "(?:では|じゃ|で)?(?:くは|く)?[^なまず]{0,3}?(?:ない|なかっ|なく|ません|ず(?!つ)|ぬ$)"
-)
+_NEGATIVE_TAIL = re.compile("(?:ない|なかっ|なく|ません|ず(?![つるれ])|ぬ$)")
 _NOT_NEGATIVE = re.compile(
-    "なければなら|なくてはなら|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|少な"
+    "おこない|おこなく|うしな|ともな|すくな|まかな|あぶな|きたな|そこな|つなが|少な|まずは|必ず|わず"
+    "|なければなら|なくてはなら|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|ないよう"
 )
 _PREPOSITIONS = frozenset(
     "of in on at by for with from to into onto as about over under between through during before after than against "
@@ -99,6 +107,7 @@ def analyse_chunk(text: str) -> Chunk:
 def clean(text: str) -> str:
     """NFKC without footnote marks, Markdown emphasis and typographic variants."""
     text = unicodedata.normalize("NFKC", _FOOTNOTE.sub("", text)).replace("’", "'")
+    text = _VARIANT.sub(lambda match: lexicon.VARIANTS_JA[match.group()], text)
     return re.sub(r"\*\*|__|`", "", re.sub(r" n't\b", "n't", text))
 
 
@@ -114,6 +123,7 @@ def analyse(sentence: str) -> Sentence:
     negate = 0
     negations = 0
     first = True
+    heading = _HEADING.match(text)
     shouting = text.upper() == text and text.lower() != text
     position = 0
     skip_until = 0
@@ -143,7 +153,7 @@ def analyse(sentence: str) -> Sentence:
             if not surface:
                 continue
         if kind == "mark":
-            if surface in ",;:()—–、。「」«».!?":
+            if surface in ",;:()—–、。!?":
                 clause += 1
                 negate = 0
                 link = ""
@@ -167,17 +177,22 @@ def analyse(sentence: str) -> Sentence:
             if bare in _PREPOSITIONS:
                 link = bare
             if stop:
-                terms.append(Term(bare, surface, "stop", WEIGHT["stop"], position, clause))
+                terms.append(Term(stem(bare), surface, "stop", WEIGHT["stop"], position, clause, folded=bare))
                 position += 1
                 first = first and bare in ("the", "a", "an")
                 if negate:
                     negate -= 0
                 continue
             capital = surface[0].isupper()
-            name = capital and not shouting and (not first or surface[1:2].isupper())
-            if not name and capital and first and not shouting:
-                following_word = re.match(r"[ -]([^\W\d_])", text[piece.end() : piece.end() + 2])
-                name = following_word is not None and following_word.group(1).isupper()
+            titled = heading is not None and piece.end() <= heading.end()
+            name = capital and not shouting and not titled and (not first or surface[1:] != surface[1:].lower())
+            if not name and capital and first and not shouting and not titled:
+                following_word = re.match(r"[ -]([^\W\d_])([^\W\d_]?)", text[piece.end() : piece.end() + 3])
+                name = (
+                    following_word is not None
+                    and following_word.group(1).isupper()
+                    and following_word.group(2).islower()
+                )
             kind = "name" if name or any(c.isdigit() for c in bare) else "word"
             key = stem(bare)
             terms.append(
@@ -210,6 +225,8 @@ def analyse(sentence: str) -> Sentence:
         weight = WEIGHT["katakana"] if kind == "katakana" else min(2.4, 0.6 * len(surface))
         if kind == "katakana" and len(surface) < 2:
             weight = 0.3
+        if surface in lexicon.GENERIC_JA:
+            weight = 0.2
         terms.append(Term(surface, surface, kind, weight, position, clause, folded=surface))
         position += 1
     content = [term for term in terms if term.content]
