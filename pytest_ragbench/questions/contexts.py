@@ -13,7 +13,7 @@ from pytest_ragbench.errors import QuestionFileError
 _LITERAL = r"""[uU]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)
 # How a list of texts begins when Python, JSON or numpy wrote it.
-_LIST_START = re.compile(r"""\[\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
+_LIST_START = re.compile(r"""\[(?:\s*\[)*\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
 _LIST_THEN_TEXT = re.compile(rf"\[\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\]\s*\S", re.DOTALL)
 _ARRAY = re.compile(r"array\(\[.*\](?:,\s*dtype=[\w<>|']+)?\)", re.DOTALL)
 _MISSING = {"none", "null", "nan", "<na>"}

@@ -63,7 +63,8 @@ def _unmarked_utf16(data: bytes) -> str | None:
     """UTF-16 shows in the first line, where no question file has a NUL of its own."""
     if data.startswith(tuple(mark for mark, _ in _MARKS)):
         return None
-    at = data.find(b"\0", 0, data.find(b"\n") + 2 or _SAMPLE)
+    end = data.find(b"\n")
+    at = data.find(b"\0", 0, end + 2 if end >= 0 else _SAMPLE)  # one more byte: the other half of "\n"
     if at < 0:
         return None
     return "utf-16-le" if at % 2 else "utf-16-be"

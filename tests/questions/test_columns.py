@@ -1,0 +1,134 @@
+"""Which columns are understood, and which are too close to one to be passed over."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_ragbench.questions import columns
+
+
+@pytest.mark.parametrize(
+    ("names", "fields"),
+    [
+        (
+            ["question", "answer", "contexts", "ground_truth"],
+            ["question", "answer", "contexts", "reference"],
+        ),
+        (
+            ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"],
+            ["question", "answer", "contexts", "reference", "reference_contexts"],
+        ),
+        (
+            ["userInput", "response", "retrievedContexts", "referenceContexts"],
+            ["question", "answer", "contexts", "reference_contexts"],
+        ),
+        (
+            ["input", "actual_output", "expected_output", "context", "retrieval_context"],
+            ["question", "answer", "reference", "reference_contexts", "contexts"],
+        ),
+        (["query", "expected_message"], ["question", "reference"]),
+        (["question", "context"], ["question", "contexts"]),
+        (["inputs.question", "outputs.answer"], ["question", "reference"]),
+        (
+            ["inputs.question", "outputs.answer", "reference_outputs.answer"],
+            ["question", "answer", "reference"],
+        ),
+        (["vars.query", "vars.city"], ["question", "metadata.city"]),
+        (["Вопрос", "Эталонный ответ", "Ответ", "Контекст"], ["question", "reference", "answer", "contexts"]),
+        (["質問", "正解", "回答", "文脈"], ["question", "reference", "answer", "contexts"]),
+        (["\ufeffQUESTION ", "Must-Pass", "Relevant IDs"], ["question", "must_pass", "relevant_ids"]),
+        (
+            ["question", "threshold_faithfulness", "thresholds.ndcg@10", "Threshold: rougeL"],
+            ["question", "thresholds.faithfulness", "thresholds.ndcg@10", "thresholds.rougeL"],
+        ),
+        (
+            ["question", "__expected", "faithfulness"],
+            ["question", "metadata.__expected", "metadata.faithfulness"],
+        ),
+    ],
+)
+def test_names_of_other_tools(names: list[str], fields: list[str]) -> None:
+    resolution = columns.resolve(names, {})
+    assert resolution.problems == ()
+    assert [resolution.fields[name] for name in names] == fields
+
+
+def test_no_name_stands_for_two_fields() -> None:
+    every = [columns.normal(name) for names in columns.NAMES.values() for name in names]
+    assert len(every) == len(set(every))
+
+
+def test_every_field_understands_its_own_name() -> None:
+    for field in columns.FIELDS:
+        assert columns.resolve([field], {}).fields == {field: field}
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("retreived_contexts", "retrieved_contexts"),
+        ("RetreivedContexts", "retrieved_contexts"),
+        ("refernce", "reference"),
+        ("grund_truth", "ground_truth"),
+        ("groundtruht", "ground_truth"),
+        ("anwser", "answer"),
+        ("questions", "question"),
+        ("relevant_id", "relevant_ids"),
+        ("must_pas", "must_pass"),
+        ("вопорс", "вопрос"),
+        ("конткест", "контекст"),
+        ("thershold_faithfulness", "threshold_faithfulness"),
+    ],
+)
+def test_a_misspelt_name_is_a_problem(name: str, likely: str) -> None:
+    (problem,) = columns.resolve(["id", name], {}).problems
+    assert repr(name) in problem
+    assert repr(likely) in problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "question_no",
+            "question_type",
+            "reference_url",
+            "user_id",
+            "source",
+            "category",
+            "content",
+            "document",
+        ),
+        *(
+            "score",
+            "comment",
+            "topic",
+            "chunk_size",
+            "answer_start",
+            "input_tokens",
+            "тема",
+            "источник",
+            "質問者",
+        ),
+    ],
+)
+def test_a_name_of_its_own_is_metadata(name: str) -> None:
+    resolution = columns.resolve(["question", name], {})
+    assert resolution.problems == ()
+    assert resolution.fields[name] == f"metadata.{name}"
+
+
+def test_two_columns_for_one_field() -> None:
+    (problem,) = columns.resolve(["question", "reference", "ground_truth"], {}).problems
+    assert "'reference' and 'ground_truth'" in problem
+    (problem,) = columns.resolve(["question", "answerable", "should_abstain"], {}).problems
+    assert "'answerable' and 'should_abstain'" in problem
+
+
+def test_a_mapping_settles_it() -> None:
+    resolution = columns.resolve(["question", "reference", "ground_truth"], {"reference": "ground_truth"})
+    assert resolution.problems == ()
+    assert resolution.fields["ground_truth"] == "reference"
+    assert resolution.fields["reference"] == "metadata.reference"
+    kept = columns.resolve(["question", "refernce"], {"metadata.note": "refernce"})
+    assert kept.problems == ()
+    assert kept.fields["refernce"] == "metadata.note"
