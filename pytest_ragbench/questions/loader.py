@@ -6,6 +6,7 @@ import difflib
 import glob
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,9 +334,9 @@ def _with_ids(drafts: Sequence[_Draft], problems: Problems) -> list[Question]:
                 "or give each an id",
             )
     slugs = {text: ids.slug(text) for text in unnamed}
-    often = [*slugs.values()]
+    often = Counter(slugs.values())
     for text, slug in slugs.items():
-        if slug in given or often.count(slug) > 1:
+        if slug in given or often[slug] > 1:
             slugs[text] = ids.distinct_slug(text)
     return [
         Question(
