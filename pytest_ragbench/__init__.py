@@ -25,6 +25,7 @@ _HOME = {
     "assert_answer_relevancy": "assertions",
     "assert_semantic_similarity": "assertions",
     "assert_search_rag": "assertions",
+    "assert_abstains": "assertions",
     "assert_retrieval": "aggregates",
     "load_questions": "questions",
     "QualityFailure": "errors",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.aggregates import assert_retrieval as assert_retrieval
     from pytest_ragbench.assertions import (
         ascore as ascore,
+        assert_abstains as assert_abstains,
         assert_answer_relevancy as assert_answer_relevancy,
         assert_faithfulness as assert_faithfulness,
         assert_metric as assert_metric,

@@ -32,7 +32,9 @@ class _Job:
     embedder: Any
 
 
-def score(name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any) -> Score:
+def score(
+    name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any
+) -> Score:
     """Compute one metric.
 
     Parameters
@@ -128,7 +130,9 @@ def assert_quality(
     here = runtime.current()
     named = {**(wanted or {}), **thresholds}
     if not named:
-        raise UsageError('assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")')
+        raise UsageError(
+            'assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")'
+        )
     jobs = [
         _prepare(here, name, sample, threshold, {}, judge, embedder, gated=True)
         for name, threshold in named.items()
@@ -145,7 +149,9 @@ def assert_quality(
         _raise_misses(sample, missed, notes=[str(failure).partition("\n")[0] for failure in failures])
     if failures:
         raise failures[0]
-    return {job.metric.name: found for job, found in zip(jobs, outcomes, strict=True) if isinstance(found, Score)}
+    return {
+        job.metric.name: found for job, found in zip(jobs, outcomes, strict=True) if isinstance(found, Score)
+    }
 
 
 def assert_faithfulness(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
@@ -154,16 +160,38 @@ def assert_faithfulness(sample: RagSample, threshold: ThresholdLike | None = Non
     return assert_metric("faithfulness", sample, threshold, **options)
 
 
-def assert_answer_relevancy(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
+def assert_answer_relevancy(
+    sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
+) -> Score:
     """Assert that the answer addresses the question; see :func:`assert_metric`."""
     __tracebackhide__ = True
     return assert_metric("answer_relevancy", sample, threshold, **options)
 
 
-def assert_semantic_similarity(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
+def assert_semantic_similarity(
+    sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
+) -> Score:
     """Assert that answer and reference mean about the same; see :func:`assert_metric`."""
     __tracebackhide__ = True
     return assert_metric("semantic_similarity", sample, threshold, **options)
+
+
+def assert_abstains(sample: RagSample, expected: bool = True, *, judge: object = None) -> Score:
+    """Assert that the answer declines to answer (for a question that the documents don't answer).
+
+    ``assert_abstains(sample, sample.should_abstain)`` also asserts that a question that they do answer
+    gets one. A blank answer is no refusal: it says nothing.
+
+    Raises
+    ------
+    QualityFailure
+        It answers where it should decline, or the other way round.
+    UsageError, JudgeError
+        As :func:`assert_metric`.
+    """
+    __tracebackhide__ = True
+    own = sample.with_(thresholds={}) if isinstance(sample, RagSample) else sample
+    return assert_metric("abstention", own, "==1" if expected else "==0", judge=judge)
 
 
 def assert_search_rag(
@@ -202,10 +230,20 @@ def assert_search_rag(
     [found] = _run(here, [job])
     missed = []
     for name, limit in limits.items():
-        grade = Score(**{**_parts(found), "metric": f"search_rag_{name}", "value": found.details.get(name, found.value)})
+        grade = Score(
+            **{**_parts(found), "metric": f"search_rag_{name}", "value": found.details.get(name, found.value)}
+        )
         passed = limit.met(grade.value)
         here.record(
-            Result(grade.metric, sample, job.metric.tier, limit.text, passed, grade, band=job.metric.band(grade.value))
+            Result(
+                grade.metric,
+                sample,
+                job.metric.tier,
+                limit.text,
+                passed,
+                grade,
+                band=job.metric.band(grade.value),
+            )
         )
         if not passed:
             missed.append(Miss(name, grade, limit))
@@ -305,7 +343,9 @@ def _noted(here: Runtime, job: _Job, found: Score) -> Miss | None:
     metric, limit = job.metric, job.threshold
     passed = limit.met(found.value) if limit else None
     text = limit.text if limit else None
-    here.record(Result(metric.name, job.sample, metric.tier, text, passed, found, band=metric.band(found.value)))
+    here.record(
+        Result(metric.name, job.sample, metric.tier, text, passed, found, band=metric.band(found.value))
+    )
     return Miss(metric.name, found, limit) if limit and not passed else None
 
 
@@ -321,6 +361,7 @@ __all__ = [
     "UndefinedScore",
     "Unscored",
     "ascore",
+    "assert_abstains",
     "assert_answer_relevancy",
     "assert_faithfulness",
     "assert_metric",

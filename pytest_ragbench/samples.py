@@ -13,7 +13,6 @@ Relevance = Mapping[str, float]
 """Graded relevance: document id -> grade; a grade above 0 means relevant."""
 
 
-
 def texts(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
     """A list of texts as a tuple; ``None`` (never given) stays ``None``.
 
@@ -91,7 +90,7 @@ class Question:
     location: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RagSample:
     """A question with what the RAG system made of it; what every metric is computed from.
 
@@ -173,6 +172,11 @@ class RagSample:
                     f"{name} has {len(column)} entries for {len(self.contexts)} contexts; "
                     f"give one for each, or leave {name} out"
                 )
+
+    def __repr__(self) -> str:
+        """Short: pytest prints it above each failing test, whose message has the texts."""
+        chunks = "no contexts" if self.contexts is None else f"{len(self.contexts)} contexts"
+        return f"<RagSample {self.label}: {self.question[:60]!r}, {chunks}>"
 
     @property
     def label(self) -> str:

@@ -82,12 +82,18 @@ def _grade_search_rag(task: tasks.GradeSearchRag) -> Mapping[str, Any]:
     }
 
 
+def _check_abstention(task: tasks.CheckAbstention) -> Mapping[str, Any]:
+    abstains = local.is_abstention(task.answer)
+    return {"abstains": abstains, "reason": "the answer says that it has none" if abstains else "it gives an answer"}
+
+
 _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "split_claims": _split_claims,
     "verify_claims": _verify_claims,
     "grade_relevance": _grade_relevance,
     "grade_faithfulness": _grade_faithfulness,
     "grade_search_rag": _grade_search_rag,
+    "check_abstention": _check_abstention,
 }
 
 

@@ -7,7 +7,7 @@ its scale or it is invalid, and there is exactly one verdict for each item that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,7 +27,9 @@ class Reply(BaseModel):
 
 
 class Claims(Reply):
-    claims: list[Text] = Field(description="Self-contained factual claims, in order; empty where there are none.")
+    claims: list[Text] = Field(
+        description="Self-contained factual claims, in order; empty where there are none."
+    )
 
 
 @dataclass(frozen=True)
@@ -342,7 +344,22 @@ class GradeSearchRag(_GroundedTask, Task[SearchRagReply]):
     reply_type = SearchRagReply
 
 
+class AbstentionReply(Reply):
+    reason: Text = Field(default="", description="One short sentence.")
+    abstains: YesNo = Field(description="true where the answer says that it has no answer")
+
+
+@dataclass(frozen=True)
+class CheckAbstention(_AnswerTask, Task[AbstentionReply]):
+    """Does the answer decline to answer, rather than answer (rightly or wrongly)?"""
+
+    name = "check_abstention"
+    reply_type = AbstentionReply
+
+
 __all__ = [
+    "AbstentionReply",
+    "CheckAbstention",
     "Claims",
     "GradeFaithfulness",
     "GradeRelevance",
@@ -360,5 +377,4 @@ __all__ = [
     "WrittenQuestion",
     "WrittenQuestions",
     "numbered",
-    "replace",
 ]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pytest_ragbench.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks import (
+    CheckAbstention,
     GradeFaithfulness,
     GradeRelevance,
     SplitClaims,
@@ -87,7 +88,9 @@ async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
     return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
 
 
-@metric("answer_relevancy_holistic", tier="generation", needs=("question", "answer"), tasks=("grade_relevance",))
+@metric(
+    "answer_relevancy_holistic", tier="generation", needs=("question", "answer"), tasks=("grade_relevance",)
+)
 async def answer_relevancy_holistic(sample: RagSample, tools: Tools) -> Score:
     """One grade in 0..1 for how well the answer addresses the question, true or not.
 
@@ -154,3 +157,13 @@ async def answer_relevancy(
         method="questions",
         n_questions=len(asked),
     )
+
+
+@metric("abstention", tier="generation", needs=("question", "answer"), tasks=("check_abstention",))
+async def abstention(sample: RagSample, tools: Tools) -> Score:
+    """1 where the answer says that it has no answer, 0 where it gives one, right or wrong.
+
+    One judge call. Which of the two is good depends on the question: see ``assert_abstains``.
+    """
+    reply = await tools.ask(CheckAbstention(sample.question, sample.answer or ""))
+    return tools.score(sample, float(reply.abstains), reason=reply.reason)
