@@ -1,0 +1,432 @@
+"""The arithmetic of judged metrics: from verdicts and ratings that were read and counted, to a value.
+
+A verdict is a bool (or 0/1), one for each item that was *sent* to the judge; whoever calls has made
+sure of that. Anything else in a list of verdicts is refused here again, because a 2 or a -1 that is
+averaged in makes a score that looks like one.
+
+Sources: the definitions of RAGAS, corrected where ``docs`` says so (F of its own recall, no epsilon
+in denominators, no rounding).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_ragbench.errors import UndefinedScore, UsageError
+
+NoncommittalRule = Literal["all", "any", "majority"]
+FactualMode = Literal["precision", "recall", "f1"]
+
+
+def share(verdicts: Iterable[Any], what: str = "claims") -> float:
+    """Positive verdicts / all verdicts: faithfulness, context recall, context relevance ratio.
+
+    Raises
+    ------
+    UndefinedScore
+        No verdicts (code ``no_claims``, from ``what``).
+    UsageError
+        A verdict that is neither True/1 nor False/0.
+    """
+    checked = _bools(verdicts)
+    if not checked:
+        raise UndefinedScore(
+            f"no {what}: there is nothing to take a share of", code=f"no_{what.replace(' ', '_')}"
+        )
+    return sum(checked) / len(checked)
+
+
+def average_precision(useful: Iterable[Any]) -> float:
+    """Context precision: mean precision at the useful ranks, 0 where no context is useful (or there is none).
+
+    The denominator is the number of useful contexts *retrieved*, so the value says nothing about what
+    was missed.
+    """
+    ranks = [rank for rank, good in enumerate(_bools(useful), 1) if good]
+    return sum(nth / rank for nth, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+
+
+def relevancy(cosines: Sequence[float], noncommittal: Iterable[Any], rule: NoncommittalRule = "all") -> float:
+    """Answer relevancy: mean cosine of the generated questions to the real one, in [-1, 1].
+
+    Parameters
+    ----------
+    cosines
+        One for each generated question.
+    noncommittal
+        One flag for each: the question was generated from an evasive answer.
+    rule
+        The value is 0 where ``"all"`` questions are flagged (RAGAS since 0.3.6), ``"any"`` (before),
+        or the ``"majority"`` (more than half).
+
+    Raises
+    ------
+    UndefinedScore
+        No questions (code ``no_questions``).
+    UsageError
+        Another number of flags, a cosine outside [-1, 1], an unknown rule.
+    """
+    flags = _bools(noncommittal)
+    if len(flags) != len(cosines):
+        raise UsageError(f"{len(cosines)} cosines but {len(flags)} noncommittal flags; give one for each")
+    if not flags:
+        raise UndefinedScore("no generated question to compare with the real one", code="no_questions")
+    for cosine in cosines:
+        if not -1 - 1e-9 <= cosine <= 1 + 1e-9:
+            raise UsageError(f"a cosine must lie in [-1, 1], got {cosine!r}")
+    match rule:
+        case "all":
+            evasive = all(flags)
+        case "any":
+            evasive = any(flags)
+        case "majority":
+            evasive = 2 * sum(flags) > len(flags)
+        case _:
+            raise UsageError(f"noncommittal rule must be all, any or majority; got {rule!r}")
+    return 0.0 if evasive else float(sum(cosines)) / len(flags)
+
+
+class NoiseSensitivity(NamedTuple):
+    """Shares of the answer's claims that are wrong, by where they come from; lower is better.
+
+    The three add up to the share of wrong claims.
+    """
+
+    relevant: float
+    """Wrong, and supported by a context that the reference rests on."""
+    irrelevant: float
+    """Wrong, and supported by other contexts only."""
+    hallucination: float
+    """Wrong, and supported by no context."""
+
+
+def noise_sensitivity(
+    reference_support: ArrayLike, answer_support: ArrayLike, correct: Iterable[Any]
+) -> NoiseSensitivity:
+    """Which contexts mislead the answer.
+
+    Parameters
+    ----------
+    reference_support
+        (reference claims, contexts): the context supports the claim of the reference. A context that
+        supports one is relevant.
+    answer_support
+        (answer claims, contexts): the context supports the claim of the answer.
+    correct
+        (answer claims,): the reference supports the claim.
+
+    Raises
+    ------
+    UsageError
+        No reference claims, shapes that don't fit, entries other than 0/1.
+    UndefinedScore
+        No answer claims (code ``no_claims``).
+    """
+    ok = np.array(_bools(correct), dtype=bool)
+    if not len(ok):
+        raise UndefinedScore("no claims in the answer", code="no_claims")
+    by_reference = _table(reference_support, "reference_support")
+    by_answer = _table(answer_support, "answer_support")
+    if not len(by_reference):
+        raise UsageError("no claims in the reference: it says nothing that can be checked")
+    if len(by_answer) != len(ok):
+        raise UsageError(f"answer_support has {len(by_answer)} claims, correct has {len(ok)}")
+    if by_reference.shape[1] != by_answer.shape[1]:
+        raise UsageError(
+            f"reference_support has {by_reference.shape[1]} contexts, answer_support {by_answer.shape[1]}"
+        )
+    relevant = by_reference.any(axis=0)
+    by_relevant = by_answer[:, relevant].any(axis=1)
+    by_irrelevant = by_answer[:, ~relevant].any(axis=1) & ~by_relevant
+    return NoiseSensitivity(
+        float((~ok & by_relevant).mean()),
+        float((~ok & by_irrelevant).mean()),
+        float((~ok & ~by_relevant & ~by_irrelevant).mean()),
+    )
+
+
+def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float:
+    """(1 + b²)·TP / ((1 + b²)·TP + b²·FN + FP), 0 where TP = 0; beta above 1 weighs recall higher."""
+    _check_beta(beta)
+    if min(tp, fp, fn) < 0:
+        raise UsageError(f"counts must not be negative: TP {tp}, FP {fp}, FN {fn}")
+    if tp == 0:
+        return 0.0
+    weighted = (1 + beta**2) * tp
+    return weighted / (weighted + beta**2 * fn + fp)
+
+
+def answer_correctness(
+    tp: int,
+    fp: int,
+    fn: int,
+    cosine: float | None = None,
+    *,
+    weights: tuple[float, float] = (0.75, 0.25),
+    beta: float = 1.0,
+) -> float:
+    """Weighted mean of F_beta over claims and of the similarity of the texts.
+
+    Parameters
+    ----------
+    tp, fp, fn
+        Claims in answer and reference, in the answer only, in the reference only.
+    cosine
+        Similarity of answer and reference; None where its weight is 0.
+    weights
+        Of F_beta and of the similarity.
+    beta
+        As in :func:`f_beta`.
+
+    Raises
+    ------
+    UndefinedScore
+        The reference has no claims (TP + FN = 0; code ``no_reference_claims``). An answer without
+        claims scores an F of 0.
+    UsageError
+        Negative weights or counts, weights that are all 0, no cosine where it has a weight.
+    """
+    if tp + fn == 0:
+        raise UndefinedScore("no claim of the reference was found or missed", code="no_reference_claims")
+    return weighted_mean(f_beta(tp, fp, fn, beta), cosine, weights)
+
+
+def answer_correctness_bidirectional(
+    answer_verdicts: Iterable[Any],
+    reference_verdicts: Iterable[Any],
+    cosine: float | None = None,
+    *,
+    weights: tuple[float, float] = (0.75, 0.25),
+    beta: float = 1.0,
+) -> float:
+    """Answer correctness with the F of :func:`factual_correctness`: each side counts its own claims."""
+    f1 = factual_correctness(answer_verdicts, reference_verdicts, "f1", beta).value
+    return weighted_mean(f1, cosine, weights)
+
+
+def weighted_mean(factual: float, cosine: float | None, weights: tuple[float, float]) -> float:
+    """(w_f·F + w_s·cos) / (w_f + w_s); weights not negative and not all 0."""
+    factual_weight, similarity_weight = weights
+    if not (0 <= factual_weight < np.inf and 0 <= similarity_weight < np.inf and sum(weights) > 0):
+        raise UsageError(f"weights must be finite, not negative and not all zero; got {weights}")
+    if similarity_weight == 0:
+        return factual
+    if cosine is None:
+        raise UsageError(f"the similarity has weight {similarity_weight:g}, so its cosine is needed")
+    return (factual_weight * factual + similarity_weight * cosine) / (factual_weight + similarity_weight)
+
+
+class FactualCorrectness(NamedTuple):
+    """``value`` is the part that the mode asked for."""
+
+    value: float
+    precision: float | None
+    """None where the mode is ``recall``: no answer claim was judged."""
+    recall: float | None
+    """None where the mode is ``precision``."""
+
+
+def factual_correctness(
+    answer_verdicts: Iterable[Any],
+    reference_verdicts: Iterable[Any] = (),
+    mode: FactualMode = "f1",
+    beta: float = 1.0,
+) -> FactualCorrectness:
+    """Precision of the answer's claims, recall of the reference's, or F_beta of the two.
+
+    Parameters
+    ----------
+    answer_verdicts
+        One for each answer claim: the reference supports it. Not looked at for ``mode="recall"``.
+    reference_verdicts
+        One for each reference claim: the answer supports it. Not looked at for ``mode="precision"``.
+    mode, beta
+        What to return; beta is that of F_beta.
+
+    Raises
+    ------
+    UndefinedScore
+        No reference claims where recall is needed (code ``no_reference_claims``). An answer without
+        claims scores 0.
+    """
+    _check_beta(beta)
+    precision = recall = None
+    if mode not in ("precision", "recall", "f1"):
+        raise UsageError(f"mode must be precision, recall or f1; got {mode!r}")
+    if mode != "recall":
+        supported = _bools(answer_verdicts)
+        precision = sum(supported) / len(supported) if supported else 0.0
+    if mode != "precision":
+        covered = _bools(reference_verdicts)
+        if not covered:
+            raise UndefinedScore("the reference has no claims to compare with", code="no_reference_claims")
+        recall = sum(covered) / len(covered)
+    if precision is not None and recall is not None:
+        weighted = beta**2 * precision + recall
+        value = (1 + beta**2) * precision * recall / weighted if weighted else 0.0
+        return FactualCorrectness(value, precision, recall)
+    return FactualCorrectness(precision if precision is not None else recall or 0.0, precision, recall)
+
+
+def rating(raw: Any, scale: Sequence[int] = (0, 1, 2)) -> float:
+    """A judge's grade, normalised to [0, 1]: (raw - lowest) / (highest - lowest).
+
+    Parameters
+    ----------
+    raw
+        An int, or a float or text that is a whole number (``2``, ``2.0``, ``"2"``).
+    scale
+        All grades of the scale, ascending: ``(0, 1, 2)``, ``(0, 2, 4)``, ``range(1, 6)``.
+
+    Raises
+    ------
+    ValueError
+        ``raw`` is no whole number, or none of the grades; names both. Never rounded, never clamped.
+    UsageError
+        A scale that does not ascend, or has fewer than two grades.
+    """
+    grades = list(scale)
+    if len(grades) < 2 or grades != sorted(set(grades)):
+        raise UsageError(f"a scale needs two or more ascending grades, got {grades}")
+    number = _whole(raw)
+    if number is None or number not in grades:
+        why = "is no whole number on" if number is None else "is not on"
+        raise ValueError(f"rating {raw!r} {why} the scale {_shown(grades)}")
+    return (number - grades[0]) / (grades[-1] - grades[0])
+
+
+def _whole(raw: Any) -> int | None:
+    if isinstance(raw, bool):
+        return None
+    if isinstance(raw, str):
+        return int(raw) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", raw) else None
+    try:
+        return int(raw) if int(raw) == raw else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shown(grades: Sequence[int]) -> str:
+    consecutive = grades == list(range(grades[0], grades[-1] + 1))
+    return f"{grades[0]}..{grades[-1]}" if consecutive else "/".join(map(str, grades))
+
+
+class TwoRatings(NamedTuple):
+    """Mean of two ratings of the same answer, and how far they are apart."""
+
+    value: float
+    gap: float
+    disagree: bool
+    """The gap is more than half the scale."""
+
+
+def two_ratings(first: float, second: float) -> TwoRatings:
+    """Swap average of two normalised ratings."""
+    gap = abs(first - second)
+    return TwoRatings((first + second) / 2, gap, gap > 0.5 + 1e-9)
+
+
+class Vote(NamedTuple):
+    """Majority of an odd number of yes/no votes."""
+
+    value: float
+    yes: int
+    no: int
+
+
+def majority(votes: Iterable[Any]) -> Vote:
+    """1 where more than half the votes are yes; an even number of votes is refused, it could tie."""
+    checked = _bools(votes)
+    if len(checked) % 2 == 0:
+        raise UsageError(f"a majority needs an odd number of votes, got {len(checked)}")
+    yes = sum(checked)
+    return Vote(float(2 * yes > len(checked)), yes, len(checked) - yes)
+
+
+# --- entities and sentences --------------------------------------------------------------------
+
+
+def normalize_text(text: str) -> str:
+    """NFKC, casefold, runs of white space collapsed, punctuation stripped from both ends."""
+    folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    start, stop = 0, len(folded)
+    while start < stop and not _counts(folded[start]):
+        start += 1
+    while start < stop and not _counts(folded[stop - 1]):
+        stop -= 1
+    return folded[start:stop]
+
+
+def _counts(character: str) -> bool:
+    return unicodedata.category(character)[0] not in "PZC"
+
+
+def entity_recall(reference_entities: Iterable[str], context_entities: Iterable[str]) -> float:
+    """Share of the reference's distinct entities that the contexts name, after :func:`normalize_text`.
+
+    Raises
+    ------
+    UndefinedScore
+        No entity in the reference (code ``no_entities``).
+    """
+    wanted = {normalize_text(entity) for entity in reference_entities} - {""}
+    if not wanted:
+        raise UndefinedScore("no entities in the reference", code="no_entities")
+    return len(wanted & {normalize_text(entity) for entity in context_entities}) / len(wanted)
+
+
+class ExtractedSentences(NamedTuple):
+    """Share of the context's sentences that a judge copied as needed for the answer."""
+
+    value: float
+    found: tuple[str, ...]
+    """Distinct copies that are sentences of the context."""
+    invented: tuple[str, ...]
+    """What was returned and is no sentence of the context; not counted."""
+    n_sentences: int
+
+
+def extracted_ratio(extracted: Iterable[str], context_sentences: Iterable[str]) -> ExtractedSentences:
+    """Copied sentences / sentences of the contexts, 0 where the contexts have none (RAGAS before 0.1.12).
+
+    Sentences are compared after :func:`normalize_text`; a repeat counts once.
+    """
+    sentences = {normalize_text(sentence) for sentence in context_sentences} - {""}
+    copies = {normalize_text(sentence): sentence for sentence in extracted}
+    copies.pop("", None)
+    found = tuple(text for key, text in copies.items() if key in sentences)
+    invented = tuple(text for key, text in copies.items() if key not in sentences)
+    value = len(found) / len(sentences) if sentences else 0.0
+    return ExtractedSentences(value, found, invented, len(sentences))
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def _bools(verdicts: Iterable[Any]) -> list[bool]:
+    found = []
+    for index, verdict in enumerate(verdicts):
+        if not isinstance(verdict, (bool, int, float, np.bool_, np.number)) or verdict not in (0, 1):
+            raise UsageError(f"verdict {index} must be True/1 or False/0, got {verdict!r}")
+        found.append(bool(verdict))
+    return found
+
+
+def _table(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    table = np.asarray(values)
+    if table.size == 0 and table.ndim < 2:
+        table = table.reshape(0, 0)
+    if table.ndim != 2 or table.dtype.kind not in "biuf" or not np.isin(table, (0, 1)).all():
+        raise UsageError(f"{name} must be a table of 0/1, claims x contexts")
+    return table.astype(bool)
+
+
+def _check_beta(beta: float) -> None:
+    if not 0 < beta < np.inf:
+        raise UsageError(f"beta must be a finite number above 0, got {beta!r}")
