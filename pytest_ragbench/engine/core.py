@@ -192,7 +192,7 @@ class Engine:
             return _Obtained(text, value, cached=True)
         try:
             sender = self._sender(request, running)
-            text = payload_text(await request.fetch(sender), f"reply to a {request.kind} request")
+            text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
             value = request.read(json.loads(text))
             run = self._run_id if request.scope == "run" else None
             await shelf.put(digest, request.kind, request.provider, run, text)

@@ -33,18 +33,33 @@ class LoopThread:
             raise RuntimeError(
                 "called from the engine's own loop, which would wait for itself: await it there"
             )
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        try:
-            return future.result(timeout)
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
+        tasks: list[asyncio.Task[T]] = []
+
+        def start() -> None:
+            tasks.append(self.loop.create_task(coroutine))
+            tasks[0].add_done_callback(lambda task: _copy(task, done))
+
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+            else:
+                coroutine.close()
+
+        try:  # Ctrl-C may come at any point from here on
+            self.loop.call_soon_threadsafe(start)
+            return done.result(timeout)
         except concurrent.futures.CancelledError:
             raise Unscored("the run ended before this was done", code="cancelled") from None
-        except TimeoutError:
-            if future.done():
+        except BaseException as error:
+            if done.done():
                 raise  # the coroutine's own
-            future.cancel()
-            raise TimeoutError(f"not done within {timeout:g} s") from None
-        except BaseException:  # Ctrl-C, or a failure of the waiting thread
-            future.cancel()
+            try:
+                self.loop.call_soon_threadsafe(cancel)
+            except RuntimeError:  # the loop is closed
+                cancel()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"not done within {timeout:g} s") from None
             raise
 
     def stop(self) -> None:
@@ -55,8 +70,20 @@ class LoopThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        try:
-            self.loop.run_forever()
-            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        finally:
-            self.loop.close()
+        while True:
+            try:
+                self.loop.run_forever()
+                break
+            except (KeyboardInterrupt, SystemExit):  # a task's own, which asyncio hands to its waiter
+                continue  # and raises here too: the others' calls must go on
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+
+def _copy(task: asyncio.Task[T], done: concurrent.futures.Future[T]) -> None:
+    if task.cancelled():
+        done.cancel()
+    elif (error := task.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(task.result())

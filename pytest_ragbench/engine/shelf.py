@@ -36,6 +36,7 @@ class Shelf:
         self._warn = warn
         self._warned = False
         self._recreated = False
+        self._readable = False
         self._owner = Owner.here()
         self._memory: dict[str, str] = {}
         self._used: set[str] = set()
@@ -57,12 +58,13 @@ class Shelf:
         """The payload's text, where there is one."""
         if digest in self._memory:
             return self._memory[digest]
-        if self._store is None:
+        if self._store is None or not self._readable:
             return None
         try:
             text = self._store.get(digest)
-        except StoreError:
-            return None  # damaged or locked: the claim, which comes next, finds out and repairs
+        except StoreError:  # the claim, which comes next, finds out what is wrong
+            self._readable = self._writer is not None
+            return None
         if text is not None:
             self._used.add(digest)
         return text
@@ -136,7 +138,7 @@ class Shelf:
             self._writer.close()
         if self._store is not None:
             with suppress(StoreError):
-                if self._store.last_pruned() < time.time() - DAY:
+                if self._writer is not None and self._store.last_pruned() < time.time() - DAY:
                     self._store.prune(run=self._run)
             self._store.close()
 
@@ -150,6 +152,7 @@ class Shelf:
         except StoreError as error:
             self._give_up(error)
         else:
+            self._readable = True
             self._start(self._renew())
 
     async def _renew(self) -> None:
@@ -186,10 +189,14 @@ class Shelf:
         return task
 
     def _give_up(self, error: StoreError) -> None:
-        self._tell(f"{self._path}: the store can't be used: {error}; replies are kept for this process only")
+        """Write no more. What is on file (of a full disk) may still be read."""
+        self._tell(
+            f"{self._path}: the store can't be used: {error}; new replies are kept for this process only"
+        )
         if self._writer is not None:
             self._writer.close(wait=False)
-        self._writer = self._store = None
+        self._writer = None
+        self._readable = self._readable and not isinstance(error, DamagedError)
 
     # In the writer's thread
 

@@ -50,7 +50,7 @@ class Writer:
         self._jobs.put((op, None))
 
     def close(self, *, wait: bool = True) -> None:
-        """Do what is waiting, close the file, and end the thread."""
+        """Do what is waiting, and end the thread."""
         self._jobs.put(None)
         if wait:
             self._thread.join(timeout=60)
@@ -73,7 +73,6 @@ class Writer:
                     break
             if jobs:
                 self._write(jobs)
-        self._store.close()
 
     def _write(self, jobs: list[_Job]) -> None:
         try:

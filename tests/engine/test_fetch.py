@@ -1,0 +1,199 @@
+"""What a fetch brings: once, shared, stored; errors to all, and never kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_ragbench.engine import Engine, Fetched, Limits, Request, Sender, Sent, Store
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.scores import Usage
+
+from tests.engine.helpers import Service, unavailable
+
+MakeEngine = Callable[..., Engine]
+
+
+async def all_of(engine: Engine, *requests: Request[Any]) -> list[Fetched[Any]]:
+    return await asyncio.gather(*(engine.fetch(request) for request in requests))
+
+
+def test_the_first_waiter_pays_and_the_others_share(engine: Engine) -> None:
+    service = Service()
+    first, *others = engine.wait(all_of(engine, *(service.ask("вопрос") for _ in range(5))))
+    assert service.calls == 1
+    assert (first.value, first.usage, first.cached) == ("вопрос", Usage(1, 10, 2), False)
+    assert first.duration > 0
+    assert others == [Fetched("вопрос", Usage(), 0.0, True)] * 4
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_second_fetch_is_served_without_a_call(make_engine: MakeEngine, stored: bool) -> None:
+    service = Service()
+    engine = make_engine() if stored else make_engine(store=None)
+    engine.wait(engine.fetch(service.ask("質問")))
+    assert engine.wait(engine.fetch(service.ask("質問"))) == Fetched("質問", cached=True)
+    assert service.calls == 1
+
+
+def test_a_later_run_is_served_from_the_file(make_engine: MakeEngine) -> None:
+    service = Service()
+    earlier = make_engine(run_id="run-1")
+    earlier.wait(earlier.fetch(service.ask()))
+    earlier.close()
+    later = make_engine(run_id="run-2")
+    assert later.wait(later.fetch(service.ask())).cached
+    assert service.calls == 1
+
+
+def test_run_scope_ends_with_the_run(make_engine: MakeEngine) -> None:
+    service = Service()
+    worker_1, worker_2, next_run = make_engine(), make_engine(), make_engine(run_id="run-2")
+    for each in (worker_1, worker_2, next_run):
+        each.wait(each.fetch(service.ask(scope="run")))
+    assert service.calls == 2
+
+
+def test_scope_none_is_neither_kept_nor_shared(engine: Engine, store_path: Path) -> None:
+    service = Service()
+    got = engine.wait(all_of(engine, service.ask(scope="none"), service.ask(scope="none")))
+    assert service.calls == 2
+    assert not any(each.cached for each in got)
+    assert [each.usage.calls for each in got] == [1, 1]
+    assert not store_path.exists() or Store(store_path).stats()["replies"] == 0
+
+
+def test_an_error_reaches_every_waiter_and_is_not_kept(engine: Engine, store_path: Path) -> None:
+    service = Service([JudgeError("refused", code="refused")])
+
+    async def both() -> list[Any]:
+        requests = (service.ask(), service.ask())
+        return await asyncio.gather(*(engine.fetch(each) for each in requests), return_exceptions=True)
+
+    errors = engine.wait(both())
+    assert [str(error) for error in errors] == ["refused", "refused"]
+    assert service.calls == 1
+    assert Store(store_path).stats()["replies"] == 0
+    assert engine.wait(engine.fetch(service.ask())).value == "q"  # the next one asks again
+    assert service.calls == 2
+    engine.close()
+    assert Store(store_path).stats()["claims"] == 0
+
+
+def test_a_reply_that_cannot_be_read_is_not_kept(engine: Engine, store_path: Path) -> None:
+    def refuse(payload: Any) -> Any:
+        raise JudgeError("two verdicts for three claims", code="verdict_count_mismatch")
+
+    with pytest.raises(JudgeError, match="two verdicts"):
+        engine.wait(engine.fetch(Service().ask(read=refuse)))
+    assert Store(store_path).stats()["replies"] == 0
+
+
+def test_a_stored_reply_that_cannot_be_read_is_replaced(make_engine: MakeEngine, store_path: Path) -> None:
+    old = Service()
+    engine = make_engine()
+    engine.wait(engine.fetch(old.ask()))
+
+    async def fetch(send: Sender) -> Any:
+        return (await send(newer)).payload
+
+    async def newer() -> Sent:
+        return Sent({"verdict": 1})
+
+    request = Request(
+        "judge", "p", {"input": "q"}, fetch, lambda payload: payload["verdict"]
+    )  # KeyError on the old
+    got = engine.wait(engine.fetch(request))
+    assert (got.value, got.cached) == (1, False)
+    assert [json.loads(reply.payload) for reply in Store(store_path).items()] == [{"verdict": 1}]
+
+
+def test_a_fresh_value_equals_the_stored_one(engine: Engine) -> None:
+    async def fetch(send: Sender) -> Any:
+        return {"scores": (0.1, 1 / 3), "texts": {"ru": "да", "ja": "\ud83d"}}
+
+    request = Request("judge", "p", {"k": 1}, fetch, lambda payload: payload)
+    fresh = engine.wait(engine.fetch(request))
+    stored = engine.wait(engine.fetch(request))
+    assert (fresh.cached, stored.cached) == (False, True)
+    assert fresh.value == stored.value == {"scores": [0.1, 1 / 3], "texts": {"ru": "да", "ja": "\ud83d"}}
+
+
+def test_each_waiter_may_change_its_value(engine: Engine) -> None:
+    requests = [Service().ask(read=lambda payload: payload) for _ in range(2)]
+    first, second = engine.wait(all_of(engine, *requests))
+    first.value["echo"] = "changed"
+    assert second.value == {"echo": "q"}
+
+
+def test_a_payload_that_is_not_json_is_a_type_error(engine: Engine) -> None:
+    async def fetch(send: Sender) -> Any:
+        return {"vector": [1.0, float("nan")]}
+
+    with pytest.raises(TypeError, match=r"reply to a request \(embedding\)\.vector\[1\]: nan"):
+        engine.wait(engine.fetch(Request("embedding", "p", {}, fetch, lambda payload: payload)))
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("a bug in a user's callable"), TimeoutError("their own")]
+)
+def test_unknown_exceptions_pass_unchanged(engine: Engine, error: Exception) -> None:
+    service = Service([error])
+    with pytest.raises(type(error), match=str(error)):
+        engine.wait(engine.fetch(service.ask()))
+    assert service.calls == 1
+
+
+def test_one_waiter_leaving_does_not_disturb_the_other(engine: Engine) -> None:
+    service = Service()
+
+    async def scene() -> Fetched[Any]:
+        service.open.clear()
+        leaver = asyncio.ensure_future(engine.fetch(service.ask()))
+        stayer = asyncio.ensure_future(engine.fetch(service.ask()))
+        while not service.under_way:
+            await asyncio.sleep(0)
+        leaver.cancel()
+        await asyncio.wait([leaver])
+        assert leaver.cancelled()
+        service.open.set()
+        return await stayer
+
+    assert engine.wait(scene()).value == "q"
+    assert service.calls == 1
+
+
+def test_when_all_have_left_the_fetch_ends_and_can_begin_anew(engine: Engine) -> None:
+    service = Service()
+
+    async def scene() -> Fetched[Any]:
+        service.open.clear()
+        leaver = asyncio.ensure_future(engine.fetch(service.ask()))
+        while not service.under_way:
+            await asyncio.sleep(0)
+        leaver.cancel()
+        await asyncio.wait([leaver])
+        service.open.set()
+        return await engine.fetch(service.ask())  # at once: the cancelled one may not have ended
+
+    got = engine.wait(scene())
+    assert (got.value, got.cached) == ("q", False)
+    assert service.calls == 2
+    assert service.under_way == 0
+
+
+def test_books(engine: Engine) -> None:
+    service = Service([unavailable(), None, JudgeError("unreadable")])
+    engine.set_limits("p", Limits(wait=0.0))
+    for _ in range(2):
+        engine.wait(engine.fetch(service.ask("a")))  # a retry and a success; then stored
+    with pytest.raises(JudgeError):
+        engine.wait(engine.fetch(service.ask("b")))
+    page = engine.books()["judge"]
+    latencies = page.pop("latencies")
+    assert page == {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
+    assert [type(each) for each in latencies] == [float]

@@ -1,0 +1,286 @@
+"""The store under everything that happens to files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_ragbench.engine import Engine, Store
+from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.engine.store import DAY, Reply, StoreError, claim_op, put_op
+
+from tests.engine.helpers import Service
+
+MakeEngine = Callable[..., Engine]
+spawn = multiprocessing.get_context("spawn")
+
+
+def reply(
+    digest: str, payload: str = '"да"', *, run: str | None = None, used: float = 0.0, created: float = 0.0
+) -> Reply:
+    return Reply(digest, "judge", "p", run, created, used, payload)
+
+
+def put(store: Store, *replies: Reply) -> None:
+    owner = Owner.here()
+    store.write([put_op(each, owner) for each in replies])
+
+
+def fetch_twice(engine: Engine) -> Service:
+    """The engine works, whatever the file does."""
+    service = Service()
+    for _ in range(2):
+        assert engine.wait(engine.fetch(service.ask("вопрос"))).value == "вопрос"
+    return service
+
+
+# CO-08: many writers and readers at once
+
+
+def _write(path: Path, process: int, gate: Any) -> None:
+    store, owner = Store(path), Owner.here()
+    gate.wait()
+    for number in range(50):
+        key = f"{process}-{number}"
+        assert store.write([claim_op(key, owner, time.time())]) == [True]
+        store.write([put_op(reply(key, f'"{key * 20}"'), owner)])
+    store.close()
+
+
+def _read(path: Path, gate: Any, over: Any) -> None:
+    store = Store(path)
+    gate.wait()
+    while not over.is_set():
+        for process in range(8):
+            for number in range(0, 50, 7):
+                key = f"{process}-{number}"
+                assert store.get(key) in (None, f'"{key * 20}"')
+
+
+@pytest.mark.timeout(120)
+def test_eight_writers_and_two_readers(store_path: Path) -> None:
+    gate, over = spawn.Barrier(10), spawn.Event()
+    writers = [spawn.Process(target=_write, args=(store_path, number, gate)) for number in range(8)]
+    readers = [spawn.Process(target=_read, args=(store_path, gate, over)) for _ in range(2)]
+    for each in writers + readers:
+        each.start()
+    for each in writers:
+        each.join(100)
+    over.set()
+    for each in readers:
+        each.join(20)
+    assert [each.exitcode for each in writers + readers] == [0] * 10
+    found = {item.digest: item.payload for item in Store(store_path).items()}
+    assert found == {f"{p}-{n}": f'"{f"{p}-{n}" * 20}"' for p in range(8) for n in range(50)}
+    assert Store(store_path).stats()["claims"] == 0
+
+
+# Files that can't be used
+
+
+def test_only_the_owner_may_read_it(engine: Engine, store_path: Path) -> None:
+    fetch_twice(engine)
+    for path in store_path.parent.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+def test_noise_is_moved_aside_and_a_new_store_begun(
+    make_engine: MakeEngine, store_path: Path, warned: list[str]
+) -> None:
+    store_path.parent.mkdir()
+    store_path.write_bytes(os.urandom(20_000))
+    engine = make_engine()
+    assert fetch_twice(engine).calls == 1
+    assert len(warned) == 1
+    assert str(store_path) in warned[0]
+    assert f"{store_path.name}.corrupt-1" in warned[0]
+    assert store_path.with_name(f"{store_path.name}.corrupt-1").stat().st_size == 20_000
+    engine.close()
+    assert Store(store_path).stats()["replies"] == 1
+
+
+def test_noise_while_in_use(make_engine: MakeEngine, store_path: Path, warned: list[str]) -> None:
+    engine = make_engine()
+    service = Service()
+    for number in range(50):
+        engine.wait(engine.fetch(service.ask(f"{number}" * 500)))
+    with sqlite3.connect(store_path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with store_path.open("r+b") as file:
+        file.seek(100)
+        file.write(os.urandom(store_path.stat().st_size - 100))
+    second = make_engine()
+    for each in (second, engine):
+        for number in range(50):
+            assert each.wait(each.fetch(service.ask(f"{number}" * 500))).value == f"{number}" * 500
+    assert 1 <= len(warned) <= 2  # each engine at most once
+    assert len(list(store_path.parent.glob("*.corrupt-*"))) >= 1
+
+
+@pytest.mark.parametrize("position", ["below a file", "a directory", "a device"])
+def test_a_path_that_cannot_be_a_store(
+    make_engine: MakeEngine, tmp_path: Path, warned: list[str], position: str
+) -> None:
+    if position == "below a file":
+        (tmp_path / "file").write_text("")
+        path = tmp_path / "file" / "cache" / "store.sqlite"
+    elif position == "a directory":
+        path = tmp_path
+    else:
+        path = Path("/dev/full")
+    engine = make_engine(store=path)
+    assert fetch_twice(engine).calls == 1  # kept in memory
+    engine.close()
+    assert len(warned) == 1
+    assert str(path) in warned[0]
+    assert "kept for this process only" in warned[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_without_write_permission(
+    make_engine: MakeEngine, store_path: Path, warned: list[str]
+) -> None:
+    store_path.parent.mkdir(mode=0o500)
+    assert fetch_twice(make_engine()).calls == 1
+    assert [str(store_path) in each for each in warned] == [True]
+
+
+@pytest.mark.parametrize(("version", "complaint"), [(99, "newer version"), (0, "some other database")])
+def test_a_database_that_is_not_ours_is_left_alone(
+    make_engine: MakeEngine, store_path: Path, warned: list[str], version: int, complaint: str
+) -> None:
+    store_path.parent.mkdir()
+    with sqlite3.connect(store_path) as db:
+        db.execute("CREATE TABLE customers(name)")
+        db.execute(f"PRAGMA user_version={version}")
+    assert fetch_twice(make_engine()).calls == 1
+    assert [complaint in each for each in warned] == [True]
+    with sqlite3.connect(store_path) as db:
+        assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("customers",)]
+
+
+def test_locked_by_somebody_else(
+    make_engine: MakeEngine, store_path: Path, warned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(store_path).write([])
+    monkeypatch.setattr("pytest_ragbench.engine.store.Store.__init__.__kwdefaults__", {"busy": 0.05})
+    blocker = sqlite3.connect(store_path, isolation_level=None)
+    blocker.execute("BEGIN EXCLUSIVE")
+    assert fetch_twice(make_engine()).calls == 1
+    blocker.close()
+    assert ["locked" in each and str(store_path) in each for each in warned] == [True]
+
+
+FULL_DISK = """
+import asyncio, resource, sys
+from pathlib import Path
+from pytest_ragbench.engine import Engine
+from tests.engine.helpers import Service
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # write() then fails as on a full disk
+warned = []
+engine = Engine(store=Path(sys.argv[1]), run_id="r", on_warning=warned.append)
+service = Service()
+for _ in range(2):
+    for number in range(60):
+        key = str(number) * 3000
+        assert engine.wait(engine.fetch(service.ask(key))).value == key
+engine.close()
+print(service.calls, len(warned), sys.argv[1] in warned[0], "kept for this process" in warned[0])
+"""
+
+
+def test_full_disk(store_path: Path) -> None:
+    command = [sys.executable, "-c", FULL_DISK, str(store_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    assert done.stdout.split() == ["60", "1", "True", "True"]
+    kept = {item.digest for item in Store(store_path).items()}
+    assert 0 < len(kept) < 60  # what was on file before is still there
+
+
+def test_a_damaged_row_counts_as_absent(make_engine: MakeEngine, store_path: Path, warned: list[str]) -> None:
+    service = Service()
+    engine = make_engine()
+    engine.wait(engine.fetch(service.ask("вопрос")))
+    with sqlite3.connect(store_path) as db:
+        db.execute("UPDATE replies SET payload=replace(payload, 'вопрос', 'ответ')")
+    assert engine.wait(engine.fetch(service.ask("вопрос"))).value == "вопрос"
+    assert service.calls == 2
+    assert engine.wait(engine.fetch(service.ask("вопрос"))).cached
+    assert warned == []
+
+
+# For people
+
+
+def test_items_stats_and_delete(store_path: Path) -> None:
+    store = Store(store_path)
+    put(store, reply("b", created=2.0), reply("a", '{"x": "質"}', run="r", created=1.0))
+    assert [item.digest for item in store.items()] == ["a", "b"]
+    assert next(store.items()) == Reply("a", "judge", "p", "r", 1.0, 0.0, '{"x": "質"}')
+    assert store.stats() == {
+        "replies": 2,
+        "bytes": len('{"x": "質"}'.encode()) + len('"да"'.encode()),
+        "claims": 0,
+        "by_kind": {"judge": 2},
+        "by_provider": {"p": 2},
+    }
+    assert store.delete(["a", "unknown"]) == 1
+    assert store.delete() == 1
+    assert list(store.items()) == []
+
+
+def test_pruning(store_path: Path) -> None:
+    store, now = Store(store_path), 1000 * DAY
+    put(
+        store,
+        reply("this run, old", run="me", created=now - 5 * DAY),
+        reply("other run, old", run="you", created=now - 2 * DAY),
+        reply("other run, new", run="you", created=now - DAY / 2, used=now),
+        reply("unused", created=0, used=now - 91 * DAY),
+        reply("used", created=0, used=now - 89 * DAY),
+    )
+    assert store.prune(run="me", now=now) == 2
+    assert {item.digest for item in store.items()} == {"this run, old", "other run, new", "used"}
+    assert store.last_pruned() == now
+
+
+def test_pruning_by_size_drops_what_was_unused_for_longest(store_path: Path) -> None:
+    store = Store(store_path)
+    put(store, *(reply(f"{n}", f'"{"x" * 998}"', used=float(n)) for n in range(10)))
+    assert store.prune(now=10.0, max_bytes=3000) == 7
+    assert {item.digest for item in store.items()} == {"7", "8", "9"}
+
+
+def test_closing_prunes_once_a_day_and_notes_what_was_used(make_engine: MakeEngine, store_path: Path) -> None:
+    store = Store(store_path)
+    put(store, reply("stale", used=time.time() - 100 * DAY))
+    engine = make_engine()
+    digest_holder = Service()
+    engine.wait(engine.fetch(digest_holder.ask()))
+    engine.close()
+    assert [item.payload for item in store.items()] == ['{"echo":"q"}']
+    pruned = store.last_pruned()
+    store.write([lambda db: db.execute("UPDATE replies SET used=?", (time.time() - 80 * DAY,))])
+    again = make_engine()
+    again.wait(again.fetch(digest_holder.ask()))
+    again.close()
+    assert store.last_pruned() == pruned
+    assert next(store.items()).used > time.time() - DAY
+
+
+def test_a_failing_operation_changes_nothing(store_path: Path) -> None:
+    store = Store(store_path)
+    with pytest.raises(StoreError, match="no such table"):
+        store.write([put_op(reply("a"), Owner.here()), lambda db: db.execute("DELETE FROM nowhere")])
+    assert list(store.items()) == []

@@ -1,0 +1,174 @@
+"""Waiting for the engine's loop, from anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from pytest_ragbench.engine import Engine
+from pytest_ragbench.errors import Unscored
+
+from tests.engine.helpers import Service
+
+seen_by: contextvars.ContextVar[str] = contextvars.ContextVar("seen_by", default="nobody")
+
+
+def test_many_threads_wait_at_once(engine: Engine) -> None:
+    service = Service()
+    everyone_is_here = threading.Barrier(16)
+
+    def ask(number: int) -> Any:
+        everyone_is_here.wait()
+        return engine.wait(engine.fetch(service.ask(number % 4))).value
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(ask, range(16))) == [0, 1, 2, 3] * 4
+    assert service.calls == 4
+
+
+def test_inside_another_running_loop(engine: Engine) -> None:
+    async def elsewhere() -> Any:
+        return engine.wait(engine.fetch(Service().ask())).value
+
+    assert asyncio.run(elsewhere()) == "q"
+
+
+def test_other_loops_may_await_a_fetch_or_bring_a_coroutine(engine: Engine) -> None:
+    service = Service()
+
+    async def elsewhere() -> Any:
+        fetched = await engine.fetch(service.ask())
+        brought = await engine.bring(engine.fetch(service.ask()))
+        return fetched.value, brought.value
+
+    assert (
+        asyncio.run(elsewhere()) == asyncio.run(elsewhere()) == ("q", "q")
+    )  # two loops, one after the other
+    assert service.calls == 1
+
+
+def test_cancelling_on_another_loop_cancels_the_fetch(engine: Engine) -> None:
+    service = Service()
+
+    async def elsewhere() -> None:
+        service.open.clear()
+        task = asyncio.ensure_future(engine.fetch(service.ask()))
+        while not service.under_way:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while service.under_way:
+            await asyncio.sleep(0)
+
+    asyncio.run(elsewhere())
+
+
+def test_on_its_own_loop_it_is_a_clear_error(engine: Engine) -> None:
+    async def inside() -> None:
+        engine.wait(asyncio.sleep(0))
+
+    with pytest.raises(RuntimeError, match="engine's own loop"):
+        engine.wait(inside())
+
+
+def test_the_coroutine_sees_the_callers_context(engine: Engine) -> None:
+    async def look() -> str:
+        return seen_by.get()
+
+    seen_by.set("test")
+    assert engine.wait(look()) == "test"
+
+
+def test_timeout_cancels(engine: Engine) -> None:
+    ended = threading.Event()
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError, match=r"not done within 0\.01 s"):
+        engine.wait(endless(), timeout=0.01)
+    assert ended.wait(10)
+
+
+def test_ctrl_c_cancels_and_comes_through_at_once(engine: Engine) -> None:
+    ended = threading.Event()
+
+    async def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)  # Python handles it in the main thread, which waits
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.wait(interrupted())
+    assert ended.wait(10)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), TimeoutError("their own")])
+def test_a_callable_that_exits_does_not_end_the_loop(engine: Engine, error: BaseException) -> None:
+    async def leave() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        engine.wait(leave())
+    assert caught.value is error
+    assert engine.wait(engine.fetch(Service().ask())).value == "q"
+
+
+def test_closing_ends_what_waits_and_closes_clients_last(engine: Engine) -> None:
+    order: list[str] = []
+    waiting = threading.Event()
+
+    async def work() -> None:
+        waiting.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            order.append("work")
+
+    async def close_client(name: str) -> None:
+        assert asyncio.get_running_loop() is loop
+        order.append(name)
+
+    async def broken_client() -> None:
+        raise OSError("connection lost")
+
+    loop = engine.loop
+    engine.on_close(lambda: close_client("first client"))
+    engine.on_close(broken_client)
+    engine.on_close(lambda: close_client("second client"))
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(lambda: engine.wait(work()))
+        assert waiting.wait(10)
+        engine.close()
+        with pytest.raises(Unscored, match="ended before this was done"):
+            result.result(10)
+    assert order == ["work", "second client", "first client"]
+    assert loop.is_closed()
+    engine.close()
+
+
+def test_after_closing_it_says_so(engine: Engine) -> None:
+    engine.close()
+    with pytest.raises(RuntimeError, match="engine is closed"):
+        engine.wait(asyncio.sleep(0))
+
+
+def test_nothing_is_started_before_the_first_use(make_engine: Callable[..., Engine], store_path: Any) -> None:
+    before = threading.active_count()
+    engine = make_engine()
+    engine.books()
+    engine.close()
+    assert threading.active_count() == before
+    assert not store_path.parent.exists()
