@@ -13,9 +13,12 @@ from pytest_ragbench.rag.http import found_in
 from pytest_ragbench.rag.mapping import BadReply, ReplyReader
 from pytest_ragbench.rag.threads import in_thread
 from pytest_ragbench.samples import Question, RagSample, sample_from
+from pytest_ragbench.settings import ReplyMapping
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
+
+_PAIR = ReplyReader(ReplyMapping(contexts="contexts"))
 
 Answer = str | Mapping[str, Any] | RagSample | tuple[str, Any]
 """What a callable may return: the answer; a mapping as a JSON reply would be; a sample; or answer and
@@ -93,8 +96,9 @@ class CallableRetriever:
             text, contexts = answer
             if not isinstance(text, str):
                 raise BadReply(f"the answer of (answer, contexts) is a {type(text).__name__}, not a text")
-            pair = {"answer": text} if contexts is None else {"answer": text, "contexts": _listed(contexts)}
-            return found_in(ReplyReader().read(pair))
+            if contexts is None:
+                return {"answer": text}
+            return found_in(_PAIR.read({"answer": text, "contexts": _listed(contexts)}))
         if isinstance(answer, (str, Mapping)):
             return found_in(self._reader.read(answer))
         raise BadReply(

@@ -167,13 +167,13 @@ class HttpRetriever:
         except BadReply as problem:
             raise self._bad(str(problem), payload) from None
 
-    def _bad(self, problem: str, payload: Mapping[str, Any], code: str = "bad_reply") -> EndpointError:
+    def _bad(self, problem: str, payload: Mapping[str, Any]) -> EndpointError:
         content_type = payload["content_type"] or "no content type"
         text = str(payload["text"])
         starts = f"; it starts: {head(text)}" if text.strip() else "; empty body"
         return EndpointError(
             f"{self.name} replied {payload['status']} ({content_type}): {self._redact(problem)}{starts}",
-            code=code,
+            code="bad_reply",
             raw=text,
         )
 
@@ -248,28 +248,36 @@ class HttpRetriever:
 
     async def _received(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         failed = not 200 <= response.status < 300
-        most = min(self._settings.max_bytes, _ERROR_BYTES) if failed else self._settings.max_bytes
+        payload, problem = await self._taken(response, failed)
+        if failed:
+            self._raise_status(payload, response.headers.get("Retry-After"))
+        if problem:
+            raise self._bad(problem, payload)
+        return payload
+
+    async def _taken(
+        self, response: aiohttp.ClientResponse, failed: bool
+    ) -> tuple[dict[str, Any], str | None]:
+        """The reply as it is kept, secrets masked, and what is wrong with its bytes. Raises nothing of
+        ours: ``pytest -l`` would print the unmasked body from this frame.
+        """
+        most = _ERROR_BYTES if failed else self._settings.max_bytes
         body = bytearray()
         async for piece in response.content.iter_any():
             body += piece
             if len(body) > most:
                 break
         content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        payload: dict[str, Any] = {"status": response.status, "content_type": content_type}
+        problem = None
+        if len(body) > most:
+            problem = f"the body is longer than rag.max_bytes ({most})"
         try:
             text = decoded(bytes(body[:most]), content_type, response.charset, strict=not failed)
-        except BadReply as problem:
-            if len(body) <= most:
-                shown = decoded(bytes(body), content_type, response.charset, strict=False)
-                raise self._bad(str(problem), {**payload, "text": self._redact(shown)}) from None
-            text = ""
-        payload["text"] = self._redact(text)
-        if failed:
-            self._raise_status(payload, response.headers.get("Retry-After"))
-        if len(body) > most:
-            limit = f"the body is longer than rag.max_bytes ({self._settings.max_bytes})"
-            raise self._bad(limit, payload, "too_large")
-        return payload
+        except BadReply as error:
+            problem = problem or str(error)
+            text = decoded(bytes(body[:most]), content_type, response.charset, strict=False)
+        payload = {"status": response.status, "content_type": content_type, "text": self._redact(text)}
+        return payload, problem
 
     def _raise_status(self, payload: dict[str, Any], retry_after: str | None) -> NoReturn:
         status = int(payload["status"])
