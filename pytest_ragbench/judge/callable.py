@@ -121,36 +121,35 @@ def _raw(result: Any) -> RawReply:
     """
     if isinstance(result, tuple) and len(result) == 2 and (result[1] is None or isinstance(result[1], str)):
         return {**_raw(result[0]), "finish_reason": result[1]}
-    if isinstance(result, BaseModel) and not hasattr(result, "choices") and not hasattr(result, "content"):
+    if isinstance(result, BaseModel) and not hasattr(result, "content"):  # a completion, or a typed reply
         result = result.model_dump(mode="json")
     if result is None or isinstance(result, (str, list)):
-        content = result if result is None else text_of(result)
-        return {"content": content, "finish_reason": None, "refusal": None}
+        return _reply(text_of(result))
     if isinstance(result, Mapping):
-        completion = completion_of(result)
-        if completion is not None:
-            reply: RawReply = completion.payload
-            return reply
-        if isinstance(result.get("content"), str) and ("role" in result or len(result) == 1):
-            return {
-                "content": result["content"],
-                "finish_reason": _text(result.get("finish_reason")),
-                "refusal": _text(result.get("refusal")),
-            }
-        return {"content": json.dumps(result, ensure_ascii=False), "finish_reason": None, "refusal": None}
-    if hasattr(result, "choices") and hasattr(result, "model_dump"):
-        return _raw(result.model_dump(mode="json"))
+        return _raw_mapping(result)
     if hasattr(result, "content"):  # LangChain's messages
         metadata = getattr(result, "response_metadata", None)
         finish = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
-        return {
-            "content": text_of(result.content),
-            "finish_reason": _text(getattr(result, "finish_reason", None)) or _text(finish),
-            "refusal": _text(getattr(result, "refusal", None)),
-        }
+        own = getattr(result, "finish_reason", None)
+        return _reply(text_of(result.content), own or finish, getattr(result, "refusal", None))
     raise TypeError(
         f"a judge must return a text, a dict or an object with .content, got {type(result).__name__}"
     )
+
+
+def _raw_mapping(result: Mapping[str, Any]) -> RawReply:
+    """A chat completion, a chat message, or else the verdict object itself."""
+    completion = completion_of(result)
+    if completion is not None:
+        reply: RawReply = completion.payload
+        return reply
+    if isinstance(result.get("content"), str) and ("role" in result or len(result) == 1):
+        return _reply(result["content"], result.get("finish_reason"), result.get("refusal"))
+    return _reply(json.dumps(result, ensure_ascii=False))
+
+
+def _reply(content: str | None, finish_reason: Any = None, refusal: Any = None) -> RawReply:
+    return {"content": content, "finish_reason": _text(finish_reason), "refusal": _text(refusal)}
 
 
 def _text(value: Any) -> str | None:

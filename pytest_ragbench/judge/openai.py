@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -152,11 +153,14 @@ class OpenAIJudge:
 
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         """One reply; more than one call only while the service refuses parts of the request."""
+        # Half a second of imports on first use: outside the attempt, whose time is bounded and recorded.
+        await asyncio.to_thread(import_module, "openai.resources.chat.completions")
+        client = self._open_client()
         known = (self._endpoint.url, self._model, self._settings.structured_output)
         while True:
             dialect = _DIALECTS.get(known) or self._first_dialect()
             try:
-                sent = await sender(lambda used=dialect: self._attempt(turn, used))  # type: ignore[misc]
+                sent = await sender(lambda used=dialect: self._attempt(client, turn, used))  # type: ignore[misc]
             except _Refused as refused:
                 # Others may have learnt the same, or more, meanwhile.
                 if _DIALECTS.get(known, self._first_dialect()) == dialect:
@@ -169,14 +173,12 @@ class OpenAIJudge:
         wanted = self._settings.structured_output
         return _Dialect(output="json_schema" if wanted == "auto" else wanted)
 
-    async def _attempt(self, turn: Turn[Any], dialect: _Dialect) -> Sent:
+    async def _attempt(self, client: AsyncOpenAI, turn: Turn[Any], dialect: _Dialect) -> Sent:
         import openai
 
         endpoint = self._endpoint
         try:
-            raw = await self._open_client().chat.completions.with_raw_response.create(
-                **self._body(turn, dialect)
-            )
+            raw = await client.chat.completions.with_raw_response.create(**self._body(turn, dialect))
             text = raw.text
         except openai.APITimeoutError:
             raise Transient(f"{self._provider}: no reply from {endpoint.url}", code="timeout") from None
