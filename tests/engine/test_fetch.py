@@ -72,7 +72,9 @@ def test_an_error_reaches_every_waiter_and_is_not_kept(engine: Engine, store_pat
 
     async def both() -> list[Any]:
         requests = (service.ask(), service.ask())
-        return await asyncio.gather(*(engine.fetch(each) for each in requests), return_exceptions=True)
+        fetches = (engine.fetch(each) for each in requests)
+        outcomes: list[Any] = await asyncio.gather(*fetches, return_exceptions=True)
+        return outcomes
 
     errors = engine.wait(both())
     assert [str(error) for error in errors] == ["refused", "refused"]

@@ -10,12 +10,14 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
 from pytest_ragbench.engine.owners import Owner, is_gone
+from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.store import LEASE, claim_op
 
 from tests.engine.helpers import Service, lines, logging_request, note
@@ -183,7 +185,9 @@ def test_a_killed_process_gives_its_slots_back(
         await until(lambda: len(lines(log, "+")) == 2)
         waiting = asyncio.ensure_future(engine.fetch(service.ask()))
         running = engine._running
-        await until(lambda: running is not None and bool(running.slots._pools["p"]._waiting))  # type: ignore[attr-defined]
+        assert running is not None
+        pools = cast(SharedSlots, running.slots)._pools
+        await until(lambda: "p" in pools and bool(pools["p"]._waiting))
         assert service.calls == 0
         os.kill(hog.pid or 0, signal.SIGKILL)
         return (await waiting).value
@@ -239,17 +243,14 @@ def test_forks_while_the_store_is_busy(engine: Engine) -> None:
             number += 1
         return number
 
+    def child(number: int) -> None:
+        engine.wait(engine.fetch(service.ask(f"child {number}")), timeout=20)
+        engine.close()
+
     thread = threading.Thread(target=busy)
     thread.start()
     try:
-        codes = [
-            forked(
-                lambda n=n: (
-                    engine.wait(engine.fetch(service.ask(f"child {n}")), timeout=20) and engine.close()
-                )
-            )  # type: ignore[misc]
-            for n in range(10)
-        ]
+        codes = [forked(partial(child, number)) for number in range(10)]
     finally:
         over.set()
         thread.join()

@@ -101,7 +101,10 @@ def test_a_call_that_hangs_is_cut_off(make_engine: Callable[..., Engine], clock:
 
 
 async def gather(engine: Engine, *requests: Request[Any]) -> list[Any]:
-    return await asyncio.gather(*(engine.fetch(each) for each in requests), return_exceptions=True)
+    outcomes: list[Any] = await asyncio.gather(
+        *(engine.fetch(each) for each in requests), return_exceptions=True
+    )
+    return outcomes
 
 
 @pytest.mark.parametrize("store", [False, True])
@@ -268,6 +271,8 @@ def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[...
         retries += 1
         await hanging.open.wait()
 
+    engine = make_engine(store=None, limits={"p": Limits(timeout=0.05, attempts=2)}, sleep=sleep)
+
     async def scene() -> list[Any]:
         hanging.open.clear()
         tasks = [asyncio.ensure_future(engine.fetch(hanging.ask(number))) for number in range(5)]
@@ -279,5 +284,4 @@ def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[...
         hanging.open.set()
         return [(await task).usage.calls for task in tasks]
 
-    engine = make_engine(store=None, limits={"p": Limits(timeout=0.05, attempts=2)}, sleep=sleep)
     assert engine.wait(scene(), timeout=20) == [2] * 5
