@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +28,10 @@ class Seen:
     @property
     def query(self) -> list[tuple[str, str]]:
         return parse_qsl(urlsplit(self.target).query, keep_blank_values=True, strict_parsing=True)
+
+
+def _titled(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.title(): value for name, value in headers.items()}
 
 
 Act = Callable[["Handler", Seen], None]
@@ -80,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
-        seen = Seen(self.command, self.path, dict(self.headers), self.rfile.read(length))
+        seen = Seen(self.command, self.path, _titled(dict(self.headers)), self.rfile.read(length))
         with self.service.lock:
             self.service.seen.append(seen)
             acts = self.service.acts
