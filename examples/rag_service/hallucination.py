@@ -9,7 +9,9 @@ import re
 import zlib
 
 # A number that stands alone; not the 8 in UTF-8, nor the version in a name such as json2.
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\d)")
+# Letters are listed, because Japanese writes no space between a number and the next word.
+_LETTER = "A-Za-zА-Яа-яЁё0-9_"
+_NUMBER = re.compile(rf"(?<![{_LETTER}.-])\d+(?:\.\d+)?(?![{_LETTER}-]|\.\d)")
 _NEGATIONS = {
     "en": [
         (r"\bdoes not need\b", "needs"),
@@ -17,7 +19,8 @@ _NEGATIONS = {
         (r"\b(never|not|no)\b ?", ""),
     ],
     "ru": [(r"\bникогда не ", "всегда "), (r"\b[Нн]е ", ""), (r"\bбез\b", "вместе с")],
-    "ja": [("必要ありません", "必須です"), ("ません", "ます"), ("しない", "する"), ("不要", "必須")],
+    # Not the "must" of なりません, which is no negation.
+    "ja": [(r"必要ありません", "必須です"), (r"(?<!なり)(?<!いけ)ません(?=。|$)", "ます"), (r"不要", "必須")],
 }
 _INVENTED = {
     "en": [

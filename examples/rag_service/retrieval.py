@@ -15,7 +15,10 @@ from rag_service.documents import Passage, language_of
 
 Vectors = npt.NDArray[np.float32]
 
-DENSE_WEIGHT = 0.5
+DENSE_WEIGHT = 0.6
+"""Share of the cosine in a passage's score; the rest is BM25."""
+BM25_HALF = 4.0
+"""The BM25 score that counts as one half: BM25 has no upper bound, scores / (scores + half) has."""
 
 
 class Encoder:
@@ -77,7 +80,7 @@ class Index:
         wanted = terms(question)
         sparse = np.asarray(self._bm25.get_scores(wanted) if wanted else np.zeros(len(self.passages)))
         dense = np.clip(self._vectors @ self._encode([question])[0], 0.0, 1.0)
-        scores = DENSE_WEIGHT * dense + (1 - DENSE_WEIGHT) * sparse / max(float(sparse.max()), 1e-9)
+        scores = DENSE_WEIGHT * dense + (1 - DENSE_WEIGHT) * sparse / (sparse + BM25_HALF)
         best = np.argsort(-scores, kind="stable")[:k]
         return [Hit(self.passages[row], round(float(scores[row]), 4)) for row in best]
 

