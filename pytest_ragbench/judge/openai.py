@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -180,9 +181,7 @@ class OpenAIJudge:
         try:
             raw = await client.chat.completions.with_raw_response.create(**self._body(turn, dialect))
             text = raw.text
-        except openai.APITimeoutError:
-            raise Transient(f"{self._provider}: no reply from {endpoint.url}", code="timeout") from None
-        except openai.APIConnectionError as error:
+        except openai.APIConnectionError as error:  # time limits are the engine's, so a timeout is one too
             reason = endpoint.redacted(str(error.__cause__ or error))
             raise Transient(
                 f"{self._provider}: no connection to {endpoint.url}: {one_line(reason, 200)}",
@@ -220,6 +219,8 @@ class OpenAIJudge:
         if self._client is None or self._client[0] is not loop:
             from openai import AsyncOpenAI, DefaultAioHttpClient
 
+            if self._endpoint.query:  # a key, perhaps, and the client logs every URL
+                logging.getLogger("httpx2").addFilter(_RedactedLog(self._endpoint.redacted))
             client = AsyncOpenAI(
                 api_key=self._endpoint.key.reveal(),
                 base_url=self._endpoint.url,
@@ -291,6 +292,18 @@ _FORMAT = re.compile(
     r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
 )
 _UNSUPPORTED = re.compile(r"unsupported|not support|unrecognized|unknown|not permitted|extra inputs", re.I)
+
+
+class _RedactedLog(logging.Filter):
+    """Takes secrets out of log records."""
+
+    def __init__(self, redacted: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redacted = redacted
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._redacted(record.getMessage()), ()
+        return True
 
 
 class _Refused(Exception):

@@ -15,7 +15,7 @@ Handler = Callable[[list[dict[str, str]], dict[str, Any] | None], "Reply | str |
 
 @dataclass(frozen=True)
 class Reply:
-    """One reply of the server.
+    """One reply of the server; a text or an object in a script is its ``content``.
 
     ``content`` a text, or an object that is sent as JSON text; ``body`` replaces the whole completion
     (object or raw text); ``hang``: never replies; ``cut``: sends half of the reply and closes.
@@ -67,10 +67,11 @@ def error(status: int, message: str, **more: Any) -> Reply:
 class OpenAIServer:
     """``with OpenAIServer([Reply(...), ...]) as server:``; the last reply is repeated.
 
-    ``requests`` holds the JSON bodies received, ``headers`` their headers, ``paths`` their paths.
+    ``requests`` holds the JSON bodies received, ``headers`` their headers (names in lower case),
+    ``paths`` their paths.
     """
 
-    def __init__(self, script: Handler | Iterable[Reply | str | dict[str, Any]]) -> None:
+    def __init__(self, script: Handler | Iterable[Any]) -> None:
         self._handler = script if callable(script) else None
         self._queue = [] if callable(script) else list(script)
         self.requests: list[dict[str, Any]] = []
@@ -117,9 +118,9 @@ class OpenAIServer:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
         with self._lock:
             self.requests.append(body)
-            self.headers.append(dict(request.headers.items()))
+            self.headers.append({name.casefold(): value for name, value in request.headers.items()})
             self.paths.append(request.path)
-            reply = None if self._handler else self._queue[0]
+            reply: Any = None if self._handler else self._queue[0]
             if len(self._queue) > 1:
                 self._queue.pop(0)
         if self._handler is not None:
