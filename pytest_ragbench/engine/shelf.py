@@ -16,6 +16,8 @@ from pytest_ragbench.engine.writer import Writer
 
 POLL = 0.01
 """Seconds between looks at what other processes have written (one number is read)."""
+READ = 0.25
+"""Seconds that a read may wait for a lock (there hardly is one in WAL mode): it holds up the loop."""
 CHECK = 0.25
 """Seconds between looks at whether those waited for still live."""
 
@@ -45,7 +47,7 @@ class Shelf:
         self._background: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._store = Store(path) if path is not None else None
+        self._store = Store(path, reader_busy=READ) if path is not None else None
         self._writer = Writer(self._store, loop, self._repair) if self._store is not None else None
 
     async def ready(self) -> None:

@@ -69,10 +69,11 @@ class Store:
     event loop (some 20 µs); everything that writes belongs in another thread.
     """
 
-    def __init__(self, path: Path, *, busy: float = BUSY) -> None:
+    def __init__(self, path: Path, *, busy: float = BUSY, reader_busy: float | None = None) -> None:
+        """Nothing is opened yet. ``busy`` and ``reader_busy``: seconds to wait for a lock."""
         self.path = path
-        self._reader = _Connection(path, min(busy, 0.25))
-        self._writer = _Connection(path, busy)
+        self._reader = _Connection(path, busy, busy if reader_busy is None else reader_busy)
+        self._writer = _Connection(path, busy, busy)
 
     # Replies
 
@@ -317,8 +318,9 @@ class _Connection:
     connection is closed before the process forks, and comes back where it is needed.
     """
 
-    def __init__(self, path: Path, busy: float) -> None:
+    def __init__(self, path: Path, opening: float, busy: float) -> None:
         self._path = path
+        self._opening = opening
         self._busy = busy
         self._lock = RLock()
         self._db: sqlite3.Connection | None = None
@@ -347,9 +349,10 @@ class _Connection:
         with suppress(FileExistsError):
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         self._inode = _inode(self._path)
-        db = sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self._path, timeout=self._opening, isolation_level=None, check_same_thread=False)
         try:
-            _prepare(db, self._busy)
+            _prepare(db, self._opening)
+            db.execute(f"PRAGMA busy_timeout={int(self._busy * 1000)}")
         except BaseException:
             db.close()
             raise
