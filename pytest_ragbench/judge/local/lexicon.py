@@ -49,6 +49,8 @@ VARIANTS_JA = dict(
     "お皿=皿 お寿司=寿司 パーセント=% パソコン=PC デスク=机 プレート=皿 はぶらし=歯ブラシ ハブラシ=歯ブラシ オートバイ=バイク".split()
 )
 """Spellings of one word, brought to one of them before anything else."""
+TIME_JA = ("今週", "今日", "今年", "今月", "来週", "来年", "来月", "先週", "先月", "昨年", "去年", "昨日", "明日", "毎日", "毎週", "毎月", "毎年", "現在", "当時", "通常")
+"""Words of time that stand before a verb without a particle, so that their kanji run into its own."""
 GENERIC_JA = frozenset(
     "彼 彼女 私 場合 特 一方 具体的 例 主 可能 行 持 見 際 時 言 呼 示 用 使 基 通 様 中 者 的 方法 以下 次 他 約 程度 非常 重要 最 各 等 状態 これら".split()
 )
@@ -124,6 +126,34 @@ single | married
 domestic | foreign
 temporary | permanent
 manual manually | automatic automatically
+heavy heavier heaviest | light lighter lightest
+loud louder | quiet quieter
+wide wider | narrow narrower
+thick thicker | thin thinner
+deep deeper | shallow shallower
+near nearer close closer | far farther further
+longer longest | shorter shortest
+older oldest | newer newest younger youngest
+taller tallest higher | shorter
+faster fastest quicker | slower slowest
+stronger strongest | weaker weakest
+hotter warmer | colder cooler
+easier | harder
+richer | poorer
+earlier earliest | later latest
+clean cleaner | dirty dirtier
+wet | dry
+bright brighter | dark darker
+love like | hate dislike
+remember | forget
+agree | disagree
+arrive | depart
+enter | exit leave
+beginning | ending
+import imported | export exported
+manual | automated
+optimistic | pessimistic
+increase increased | cut
 daily | weekly | monthly | yearly annually
 разрешить разрешено разрешается разрешен можно позволять | запретить запрещено запрещается запрещен нельзя
 до раньше перед ранее | после позже спустя
@@ -178,6 +208,29 @@ daily | weekly | monthly | yearly annually
 ручной вручную | автоматический автоматически
 ежедневно | еженедельно | ежемесячно | ежегодно
 полдень | полночь
+тяжелый тяжелее | легкий легче
+громкий громче | тихий тише
+широкий шире | узкий уже
+толстый толще | тонкий тоньше
+глубокий глубже | мелкий мельче
+близкий ближе | далекий дальше
+выше | ниже
+старше | младше
+быстрее | медленнее
+сильнее | слабее
+теплее горячее | холоднее
+проще легче | сложнее труднее
+раньше | позже позднее
+длиннее дольше | короче
+чистый | грязный
+сухой | мокрый влажный
+светлый | темный
+любить | ненавидеть
+помнить | забыть
+прибыть прибывает | отбыть отбывает
+вход войти | выход выйти
+удаться успешно успешный удался | провалиться провалился неудача
+включает | исключает
 """
 
 # Words that may stand for each other; a match through this list counts a little less than the word itself.
@@ -407,6 +460,14 @@ CONTRAST_JA: list[tuple[str, ...]] = [
 安い 安く 安価 | 高価 高い 高く
 常に いつも 必ず | 決して | 時々
 承認 | 却下 拒否
+重い 重く | 軽い 軽く
+広い 広く | 狭い 狭く
+厚い 厚く | 薄い 薄く
+深い 深く | 浅い 浅く
+近い 近く | 遠い 遠く
+明るい 明るく | 暗い 暗く
+到着 | 出発
+入口 入り口 | 出口
 毎日 | 毎週 | 毎月 | 毎年
 """.strip().splitlines()
 ]
@@ -423,34 +484,10 @@ PARTIAL = frozenset(
     "отдельные частично".split()
 )
 EXCLUSIVE = frozenset("only solely exclusively только исключительно лишь единственный единственная".split())
-UNIVERSAL_JA = (
-    "すべて",
-    "全て",
-    "全部",
-    "全員",
-    "みな",
-    "必ず",
-    "常に",
-    "いつも",
-    "どの",
-    "あらゆる",
-    "全国",
-    "誰でも",
-)
+UNIVERSAL_JA = ("全て", "全部", "全員", "みな", "必ず", "常に", "いつも", "あらゆる", "全国", "誰でも")
 PARTIAL_JA = (
-    "一部",
-    "いくつか",
-    "多く",
-    "時々",
-    "ときどき",
-    "たまに",
-    "ほとんど",
-    "大半",
-    "半分",
-    "場合がある",
-    "場合があり",
-    "ことがある",
-    "ことがあり",
+    "一部", "いくつか", "多く", "時々", "ときどき", "たまに", "ほとんど", "大半", "半分", "場合がある", "場合があり", "ことがある", "ことがあり",
+    "通常", "普通", "普段", "たいてい", "大抵",
 )
 EXCLUSIVE_JA = ("だけが", "だけに", "だけで", "だけを", "だけの", "だけです", "のみ", "しか")
 
@@ -469,8 +506,7 @@ HEDGE_JA = (
     "だろう",
     "でしょう",
     "予定",
-    "もし",
-    "とされ",
+    "もし、",
     "可能性",
     "見込み",
     "ようとし",

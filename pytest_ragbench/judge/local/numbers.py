@@ -121,6 +121,9 @@ def _unit(text: str, start: int, end: int) -> tuple[str, int]:
     folded = word.casefold().replace("ё", "е")
     if folded in UNIT:
         return UNIT[folded], after.end()
+    latin = re.match("[a-z]+", folded)
+    if latin is not None and latin.group() in UNIT and not word.isascii():
+        return UNIT[latin.group()], after.start(1) + latin.end()
     # Japanese writes the unit and what follows in one run.
     for length in (7, 6, 5, 4, 3, 2, 1):
         if (

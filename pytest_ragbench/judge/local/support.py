@@ -233,7 +233,7 @@ def _conflicts(
     problems += [("name", f"no word of {term.text} in the chunks") for term in absent]
 
     matched = _pairs(claim, source)
-    denied = _negation(matched, [chunk.sentences[h] for h in heard])
+    denied = _negation(claim, source, matched, [chunk.sentences[h] for h in heard])
     signals["negation"] = float(denied is not None)
     if denied is not None:
         problems.append(("negation", f"says the opposite (not {denied})"))
@@ -324,16 +324,29 @@ def _opposite(one: Term, other: Term) -> bool:
 
 def _agree(one: Term, other: Term) -> bool:
     """True where both are affirmed or both denied, a negative prefix counting as a denial."""
-    return (one.negated != other.negated) == _opposite(one, other)
+    return (bool(one.negated) != bool(other.negated)) == _opposite(one, other)
 
 
-def _negation(matched: list[tuple[Term, Term | None]], heard: Sequence[Sentence]) -> str | None:
+def _negation(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], heard: Sequence[Sentence]
+) -> str | None:
     """A word that is denied on one side only; None where each side denies something, or neither."""
 
     def heard_so(term: Term) -> bool:
         return any(_same(term, other) and _agree(term, other) for part in heard for other in part.content)
 
-    clashes = [(t, o) for t, o in matched if o is not None and not _agree(t, o) and not heard_so(t)]
+    def shifted(term: Term, other: Term) -> bool:
+        """Denied with the same word right beside: without the net / without access to the net."""
+        marker = term.negated or other.negated
+        if not marker:
+            return False
+        beside = source.content if term.negated else claim.content
+        place = other if term.negated else term
+        return any(t.negated == marker and 0 < abs(t.index - place.index) <= 2 for t in beside)
+
+    clashes = [
+        (t, o) for t, o in matched if o is not None and not _agree(t, o) and not heard_so(t) and not shifted(t, o)
+    ]  # fmt: skip
     mine = [term for term, other in clashes if term.negated]
     theirs = [other for term, other in clashes if not term.negated]
     if bool(mine) == bool(theirs):
@@ -356,7 +369,7 @@ def _contrast(claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int]) 
         if entry is None or entry[0] not in sides or entry[1] in sides[entry[0]]:
             continue
         other = next(iter(sides[entry[0]].values()))
-        if other.key in keys or term.negated != other.negated:
+        if other.key in keys or bool(term.negated) != bool(other.negated):
             continue
         elsewhere = any(term.key in chunk.sentences[h].keys for h in heard)
         return term.text, other.text, 0.8 if elsewhere else 1.0
@@ -502,42 +515,82 @@ def _hedged(claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | 
     ):
         return None
     clauses = [other.clause for _, other in matched if other is not None]
-    for term in source.terms:
+    for term, following in zip(source.terms, [*source.terms[1:], None], strict=True):
+        if following is not None and following.text.casefold() in ("not", "only"):
+            continue  # "may not" forbids
         if {term.key, term.folded} & lexicon.HEDGE and clauses.count(term.clause) * 2 > len(clauses):
             return term.text
     return _first(lexicon.HEDGE_JA, source.folded)
 
 
 def _misplaced(claim: Sentence, source: Sentence) -> tuple[str, str] | None:
-    """A number of the claim and the one that stands in its place, where the sentence has both."""
-    words = [o for o in source.content if o.number is None or o.number.unit == "month"]
-    words = [o for o in words if o.weight >= 0.4 and any(_same(t, o) for t in claim.content)]
-    if not words:
-        return None
-    figures = [o for o in source.content if o.number is not None and o.number.unit != "month"]
+    """A number or name of the claim, and the one that stands in its place where the sentence has both.
 
-    def distance(figure: Term) -> int:
-        return min(abs(figure.index - w.index) + 2 * abs(figure.clause - w.clause) for w in words)
-
+    "It was signed in 1952 and took effect in 1953" does not say that it took effect in 1952: beside
+    the word that goes with the year in the claim stands another year, in the same clause.
+    """
+    named = {o.key for o in source.content if o.kind == "name"}
     for term in claim.content:
-        number = term.number
-        if number is None or number.unit == "month":
+        word = _companion(term, claim, name=term.kind == "name" or (term.index == 0 and term.key in named))
+        if word is None:
             continue
-        places = [f for f in figures if f.number is not None and number.matches(f.number)]
+        companions = [o for o in source.content if _same(word, o)]
+        places = [o for o in source.content if _same(term, o)]
         rivals = [
-            f for f in figures
-            if f not in places and f.number is not None and f.number.unit == number.unit and _size(f.number) == _size(number)
-            and not any(t.number is not None and t.number.matches(f.number) for t in claim.content)
+            o for o in source.content
+            if _comparable(term, o) and o not in places and not any(_same(t, o) for t in claim.content)
         ]  # fmt: skip
-        if places and rivals:
-            rival = min(rivals, key=distance)
-            if distance(rival) + 2 <= min(map(distance, places)):
-                return term.text, rival.text
+        if not companions or not places or not rivals:
+            continue
+
+        def distance(place: Term, companions: list[Term] = companions) -> int:
+            return min(abs(place.index - w.index) + 2 * abs(place.clause - w.clause) for w in companions)
+
+        rival = min(rivals, key=distance)
+        own = min(places, key=distance)
+        if term.number is None and (len(claim.content) > 8 or own.clause == min(companions, key=lambda w: abs(w.index - rival.index)).clause):
+            continue
+        if distance(rival) + 2 <= distance(own) and (term.number is not None or distance(rival) <= 2) and not _listed(own, rival, source):
+            return term.text, rival.text
     return None
 
 
-def _size(number: Number) -> bool:
-    """Years are compared with years."""
+def _companion(term: Term, claim: Sentence, *, name: bool) -> Term | None:
+    """The word that a number or name goes with: mostly before it, after it in Japanese and for subjects."""
+    others = [t for t in claim.content if t.number is None and t.kind != "name" and t.weight >= 0.4]
+    before = [t for t in others if t.index < term.index]
+    after = [t for t in others if t.index > term.index]
+    if term.number is not None:
+        month = next((t for t in claim.content if t.number is not None and t.number.unit == "month"), None)
+        if month is not None and term is not month and abs(term.index - month.index) == 1:
+            return month
+        japanese = any(t.kind in ("kanji", "hiragana") for t in claim.content)
+        order = (after[:1] or before[-1:]) if japanese else (before[-1:] or after[:1])
+    elif name:
+        order = before[-1:] if term.link else after[:1]
+    elif term.kind == "katakana" and term.link == "が":
+        order = after[:1]
+    else:
+        return None
+    return order[0] if order else None
+
+
+def _comparable(term: Term, other: Term) -> bool:
+    """True where ``other`` could stand in the place of ``term``: years with years, names with names."""
+    if term.number is None or other.number is None:
+        names = {"name", "word"} if term.index == 0 else {term.kind}
+        return term.number is None and other.number is None and other.kind in names - {"word"}
+    return term.number.unit == other.number.unit and _year(term.number) == _year(other.number)
+
+
+def _listed(one: Term, other: Term, source: Sentence) -> bool:
+    """True where nothing but items and "and" stands between the two: a list, all of it meant."""
+    low, high = sorted((one.index, other.index))
+    between = [t for t in source.terms if low < t.index < high]
+    return all(t.kind == one.kind or t.text.casefold() in ("and", "or", "и", "или") for t in between)
+
+
+def _year(number: Number) -> bool:
     return 1000 <= max(number.readings) <= 2100
 
 

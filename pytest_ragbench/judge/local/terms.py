@@ -29,13 +29,14 @@ _PIECE = re.compile(
 _NEGATIVE_TAIL = re.compile("(?:ない|なかっ|なく|ません|ず(?![つるれ])|ぬ$)")
 _NOT_NEGATIVE = re.compile(
     "おこない|おこなく|うしな|ともな|すくな|まかな|あぶな|きたな|そこな|つなが|少な|まずは|必ず|わず"
-    "|なければなら|なくてはなら|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|ないよう"
+    "|なければな|なくてはな|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|ないよう"
 )
 _PREPOSITIONS = frozenset(
     "of in on at by for with from to into onto as about over under between through during before after than against "
     "toward towards via without "
     "в во на с со к ко у из от до по за под над о об для без через перед между при про чем против вместо".split()
 )
+_JOINS = frozenset("and but while whereas or и а но или".split())
 _SUBJECT_JA = ("が", "は", "も")
 WEIGHT = {
     "word": 1.0,
@@ -62,7 +63,8 @@ class Term:
     """Number of the clause, counted by commas and the like."""
     link: str = ""
     """The preposition before it (en, ru) or the particle after it (ja)."""
-    negated: bool = False
+    negated: str = ""
+    """"not" or "without" where it is denied."""
     number: Number | None = None
     folded: str = ""
 
@@ -120,7 +122,7 @@ def analyse(sentence: str) -> Sentence:
     terms: list[Term] = []
     clause = 0
     link = ""
-    negate = 0
+    negate = ""
     negations = 0
     first = True
     heading = _HEADING.match(text)
@@ -155,7 +157,7 @@ def analyse(sentence: str) -> Sentence:
         if kind == "mark":
             if surface in ",;:()—–、。!?":
                 clause += 1
-                negate = 0
+                negate = ""
                 link = ""
             if surface in '.!?:"«(':
                 first = True
@@ -167,12 +169,14 @@ def analyse(sentence: str) -> Sentence:
             if negative:
                 following = text[piece.end() : piece.end() + 8].lstrip().casefold()
                 if not following.startswith(("only", "только")):
-                    negate, negations = 3, negations + 1
+                    negate, negations = "without" if word in ("without", "без") else "not", negations + 1
                 terms.append(Term(word, surface, "stop", WEIGHT["stop"], position, clause))
                 position += 1
                 continue
+            if word in _JOINS:
+                clause += 1
             if word in ("but", "но", "а"):
-                negate = 0
+                negate = ""
             stop = bare in lexicon.STOP_EN or bare in lexicon.STOP_RU
             if bare in _PREPOSITIONS:
                 link = bare
@@ -180,8 +184,6 @@ def analyse(sentence: str) -> Sentence:
                 terms.append(Term(stem(bare), surface, "stop", WEIGHT["stop"], position, clause, folded=bare))
                 position += 1
                 first = first and bare in ("the", "a", "an")
-                if negate:
-                    negate -= 0
                 continue
             capital = surface[0].isupper()
             titled = heading is not None and piece.end() <= heading.end()
@@ -196,10 +198,10 @@ def analyse(sentence: str) -> Sentence:
             kind = "name" if name or any(c.isdigit() for c in bare) else "word"
             key = stem(bare)
             terms.append(
-                Term(key, surface, kind, WEIGHT[kind], position, clause, link, negate > 0, folded=bare)
+                Term(key, surface, kind, WEIGHT[kind], position, clause, link, negate, folded=bare)
             )
             position += 1
-            negate = 0
+            negate = ""
             link = ""
             first = False
             continue
@@ -215,7 +217,7 @@ def analyse(sentence: str) -> Sentence:
                 if _NEGATIVE_TAIL.search(tail) and not _NOT_NEGATIVE.search(
                     text[max(0, piece.start() - 1) : piece.end() + 2]
                 ):
-                    previous.negated = True
+                    previous.negated = "not"
                     negations += 1
                 previous.link = previous.link or _particle(tail)
             for run in _kana_words(tail):
@@ -227,6 +229,12 @@ def analyse(sentence: str) -> Sentence:
             weight = 0.3
         if surface in lexicon.GENERIC_JA:
             weight = 0.2
+        time = next((word for word in lexicon.TIME_JA if surface.startswith(word) and surface != word), "")
+        if time:
+            terms.append(Term(time, time, kind, 1.2, position, clause, folded=time))
+            position += 1
+            surface = surface.removeprefix(time)
+            weight = min(2.4, 0.6 * len(surface))
         terms.append(Term(surface, surface, kind, weight, position, clause, folded=surface))
         position += 1
     content = [term for term in terms if term.content]
