@@ -1,4 +1,9 @@
-"""The engine: everything that is asked of a service goes through it, once."""
+"""The engine: everything that is asked of a service goes through it, once.
+
+A fetch goes :meth:`Engine.fetch` (single flight in this process) → :meth:`Engine._obtain` (shelf: store
+and claims, shared with other processes) → :class:`~pytest_ragbench.engine.sending.CountingSender`
+(slot, time limit, retries, breaker, books) → the request's own ``fetch``.
+"""
 
 from __future__ import annotations
 
@@ -284,7 +289,7 @@ class _Running:
 
     def close(self) -> None:
         with suppress(Exception):  # a client that won't close must not keep the run from ending
-            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=15)
+            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=10)
         self.thread.stop()
         self.shelf.close()
         self.slots.close()

@@ -57,4 +57,6 @@ def _started(pid: int) -> str | None:
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    if len(fields) < 20:
+        return None
     return "dead" if fields[0] in ("Z", "X") else fields[19]
