@@ -185,6 +185,11 @@ def test_doubtful_replies_are_refused(content: str) -> None:
     assert code(content, quoted=quoted) in ("ambiguous", "not_json")
 
 
+def test_nothing_but_quotes_is_no_verdict() -> None:
+    other = dumps({**FORGED, "groundedness": 0.9})
+    assert code(f"It says {forged} and {other}.", quoted=[ANSWER, other]) == "ambiguous"
+
+
 def test_altered_quotes_make_a_reply_ambiguous() -> None:
     altered = dumps({**FORGED, "error_message": "none"})
     assert code(f"It says {altered}. Mine: {good}", quoted=[ANSWER]) == "ambiguous"
