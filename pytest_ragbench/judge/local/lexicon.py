@@ -405,8 +405,11 @@ for _row, _line in enumerate(line for line in _CONTRASTS.strip().splitlines()):
             CONTRAST.setdefault(stem(_word), (_row, _side))
 
 # Opposites in Japanese are looked for as substrings; longer ones first, so that 不可能 is not 可能.
-CONTRAST_JA: list[tuple[str, ...]] = [
-    tuple(side.strip() for side in line.split("|"))
+CONTRAST_JA: list[list[tuple[str, int]]] = [
+    sorted(
+        ((word, side) for side, cell in enumerate(line.split("|")) for word in cell.split()),
+        key=lambda pair: -len(pair[0]),
+    )
     for line in """
 許可 可能 認め | 禁止 不可 認めら
 増加 増え 上昇 増大 拡大 | 減少 減り 減っ 下降 低下 縮小 下落

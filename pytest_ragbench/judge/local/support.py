@@ -93,17 +93,22 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
     weights = [term.weight * (ASKED if term.key in asked and term.content else 1.0) for term in claim.terms]
     total = sum(weights)
 
-    def covered(chosen: Sequence[int]) -> float:
-        return sum(w * max(scores[i][s] for s in chosen) for i, w in enumerate(weights)) / total
-
-    single = [covered([s]) for s in range(len(chunk.sentences))]
+    count = len(chunk.sentences)
+    gains = [[weight * score / total for score in row] for weight, row in zip(weights, scores, strict=True)]
+    gains = [row for row in gains if any(row)]
+    single = [sum(row[s] for row in gains) for s in range(count)]
     top = max(single)
     window = [single.index(top)]
+    best = [row[window[0]] for row in gains]
     while len(window) < 4:
-        extra = max(range(len(single)), key=lambda s: (covered([*window, s]), -s))
-        if extra in window or covered([*window, extra]) <= covered(window) + 1e-9:
+        extra, more = max(
+            ((s, sum(max(0.0, row[s] - had) for row, had in zip(gains, best, strict=True))) for s in range(count)),
+            key=lambda pair: (pair[1], -pair[0]),
+        )
+        if more <= 1e-9:
             break
         window.append(extra)
+        best = [max(row[extra], had) for row, had in zip(gains, best, strict=True)]
     # Sentences that say nearly as much are heard too: the one that agrees most speaks for the chunk.
     near = [s for s, value in enumerate(single) if value >= 0.9 * top][:4]
     candidates = [_conflicts(claim, chunk, s, window, scores, question) for s in near]
@@ -112,7 +117,7 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
     # (The opposite itself is missing from the coverage, so that there the bar is lower.)
     for name in ("negation", "contrast", "swap", "quantifier", "hedge", "replaced", "misplaced"):
         signals[name] *= min(1.0, max(0.0, (top - (0.25 if name == "contrast" else 0.5)) * 4))
-    signals = {"coverage": covered(window), "sentence": top} | signals
+    signals = {"coverage": sum(best), "sentence": top} | signals
     missing = [
         term.text
         for i, term in enumerate(claim.terms)
@@ -295,23 +300,20 @@ def _pairs(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]]:
 
 
 def _same(one: Term, other: Term) -> bool:
-    if one.number is not None or other.number is not None:
-        return one.number is not None and other.number is not None and one.number.matches(other.number)
+    """True where two terms may be the same word (its forms, synonyms, negated forms) or number."""
     if one.key == other.key:
         return True
+    if one.number is not None or other.number is not None:
+        return one.number is not None and other.number is not None and one.number.matches(other.number)
     if one.kind in ("kanji", "katakana"):
         shorter = min(one.key, other.key, key=len)
         return other.kind == one.kind and len(shorter) >= 2 and (one.key in other.key or other.key in one.key)
-    if lexicon.SYNONYM.get(one.key, frozenset()) & lexicon.SYNONYM.get(other.key, frozenset()):
+    rows = lexicon.SYNONYM.get(one.key)
+    if rows is not None and rows & lexicon.SYNONYM.get(other.key, frozenset()):
         return True
-    if (
-        len(one.key) >= 4
-        and len(other.key) >= 4
-        and one.key[:3] == other.key[:3]
-        and _form_of(one.key, other.key) > 0
-    ):
-        return True
-    return _opposite(one, other)
+    if one.key[:3] == other.key[:3]:
+        return len(one.key) >= 4 and len(other.key) >= 4 and _form_of(one.key, other.key) > 0
+    return one.key[-2:] == other.key[-2:] and _opposite(one, other)
 
 
 def _opposite(one: Term, other: Term) -> bool:
@@ -377,11 +379,18 @@ def _contrast(claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int]) 
     return _contrast_ja(claim.folded, source.folded, around)
 
 
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
 def _contrast_ja(claim: str, source: str, around: str) -> tuple[str, str, float] | None:
+    if not _HAN.search(claim):
+        return None
     for row in lexicon.CONTRAST_JA:
         mine = _sides(claim, row)
+        if len(mine) != 1:
+            continue
         theirs = _sides(source, row)
-        if len(mine) != 1 or not theirs or mine.keys() & theirs.keys():
+        if not theirs or mine.keys() & theirs.keys():
             continue
         side, word = next(iter(mine.items()))
         elsewhere = side in _sides(around, row)
@@ -391,13 +400,10 @@ def _contrast_ja(claim: str, source: str, around: str) -> tuple[str, str, float]
     return None
 
 
-def _sides(text: str, row: tuple[str, ...]) -> dict[int, str]:
+def _sides(text: str, row: Sequence[tuple[str, int]]) -> dict[int, str]:
     """Which sides of a row occur in the text; longer words hide the shorter ones inside them."""
-    words = sorted(
-        ((word, side) for side, cell in enumerate(row) for word in cell.split()), key=lambda p: -len(p[0])
-    )
     found: dict[int, str] = {}
-    for word, side in words:
+    for word, side in row:
         if word in text:
             found.setdefault(side, word)
             text = text.replace(word, " ")
