@@ -180,7 +180,7 @@ class OpenAIJudge:
         endpoint = self._endpoint
         try:
             raw = await client.chat.completions.with_raw_response.create(**self._body(turn, dialect))
-            text = raw.text
+            text = endpoint.redacted(raw.text)  # before anything can show or keep it
         except openai.APIConnectionError as error:  # time limits are the engine's, so a timeout is one too
             reason = endpoint.redacted(str(error.__cause__ or error))
             raise Transient(
@@ -248,11 +248,11 @@ class OpenAIJudge:
             raise self._failure(status if isinstance(status, int) else 200, {}, text, None)
         completion = completion_of(data)
         if completion is None:
-            head = one_line(self._endpoint.redacted(text), 200)
+            head = one_line(text, 200)
             raise JudgeError(
                 f"{self._provider}: {self._endpoint.url} sent no chat completion: {head}",
                 code="no_completion",
-                raw=self._endpoint.redacted(text),
+                raw=text,
             )
         return completion
 

@@ -279,7 +279,8 @@ def test_the_key_is_shown_nowhere(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     told = error(401, f"Incorrect API key provided: {KEY}. Bearer {KEY}")
-    with OpenAIServer([told, {"answer_correctness": 0, "groundedness": 0, "error_message": "x"}]) as server:
+    echoed = {"answer_correctness": 0, "groundedness": 0, "error_message": f"it says {KEY}"}
+    with OpenAIServer([told, echoed]) as server:
         settings = ProviderSettings(
             base_url=server.url, api_key_env="LAB_KEY", headers={"X-Api-Key": "hdr-secret"}
         )
@@ -287,7 +288,7 @@ def test_the_key_is_shown_nowhere(
         judge = openai_judge("lab", settings, "m", engine, environ={"LAB_KEY": KEY})
         with pytest.raises(JudgeError) as caught:
             engine.wait(judge.ask(TASK))
-        engine.wait(judge.ask(TASK))
+        assert engine.wait(judge.ask(TASK)).reply.error_message == "it says ***"
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     failure = caught.value
     assert "401" in str(failure)

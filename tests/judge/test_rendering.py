@@ -13,6 +13,7 @@ from pytest_ragbench.judge import rendering
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.rendering import correction, nonce_for, prompt_version, render, texts_of
 from pytest_ragbench.judge.tasks import (
+    CheckAbstention,
     GradeFaithfulness,
     GradeRelevance,
     GradeSearchRag,
@@ -32,6 +33,7 @@ TASKS: list[Task[Any]] = [
     WriteQuestions(answer="Возврат возможен за 7 дней.", count=4),
     GradeRelevance(question="返品はできますか。", answer="はい、7日以内です。"),
     GradeFaithfulness(question="Срок?", answer="7 дней", contexts=("Срок 7 дней.",)),
+    CheckAbstention(question="When?", answer="I can't tell you that."),
     GradeSearchRag(question="Срок возврата?", answer=INJECTED, contexts=("Возврат возможен за 7 дней.",)),
 ]
 
