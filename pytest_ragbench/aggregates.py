@@ -7,7 +7,14 @@ from typing import Any, overload
 
 from pytest_ragbench import runtime
 from pytest_ragbench.assertions import ThresholdLike
-from pytest_ragbench.errors import EndpointError, QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.errors import (
+    EndpointError,
+    QualityFailure,
+    RagbenchError,
+    UndefinedScore,
+    Unscored,
+    UsageError,
+)
 from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.metrics.scoring import check, compute
 from pytest_ragbench.report.clean import one_line
@@ -107,7 +114,9 @@ def assert_retrieval(
         raise UsageError(f"{metric}: coverage must lie in 0..1, above 0, got {coverage!r}")
     failed: Mapping[str, Exception] = samples.failed if isinstance(samples, RagSamples) else {}
     answered = samples.answered if isinstance(samples, RagSamples) else list(samples)
-    relevant = [sample for sample in answered if any(grade > 0 for grade in (sample.relevance or {}).values())]
+    relevant = [
+        sample for sample in answered if any(grade > 0 for grade in (sample.relevance or {}).values())
+    ]
     if answered and not relevant:
         raise UsageError(f"{metric}: no question has relevant_ids; add such a column to the question file")
     chosen = [check(metric, sample, options) for sample in relevant]
@@ -124,10 +133,14 @@ def assert_retrieval(
     total = _total(known, mean, scores, wanted, left_out, relevant)
     passed = limit.met(mean)
     here.record(
-        Result(known.name, None, known.tier, limit.text, passed, total, band=known.band(mean), count=len(scores))
+        Result(
+            known.name, None, known.tier, limit.text, passed, total, band=known.band(mean), count=len(scores)
+        )
     )
     if not passed:
-        raise QualityFailure(_text(total, limit.shown(mean), limit.text, scores, relevant, len(samples)), [total])
+        raise QualityFailure(
+            _text(total, limit.shown(mean), limit.text, scores, relevant, len(samples)), [total]
+        )
     return total
 
 

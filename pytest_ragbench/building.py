@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.settings import Settings, load_settings
+from pytest_ragbench.settings import ProviderSettings, RagSettings, Settings, load_settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
@@ -75,16 +75,33 @@ def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     UsageError
         No service is configured.
     """
-    from pytest_ragbench.rag import http_retriever, retriever_from
+    if isinstance(value, str):
+        from pytest_ragbench.rag import http_retriever
 
+        return http_retriever(_at(settings.rag, value), engine)
     if value is not None:
+        from pytest_ragbench.rag import retriever_from
+
         return retriever_from(value, engine)
     if settings.rag.url is None:
         raise UsageError(
             "no RAG service is configured: give --rag-url URL, set RAGBENCH_RAG_URL, write url in the [rag] "
             "table of ragbench.toml, or override the fixture 'retriever'"
         )
+    from pytest_ragbench.rag import http_retriever
+
     return http_retriever(settings.rag, engine)
+
+
+def _at(rag: RagSettings, url: str) -> RagSettings:
+    """The configured service, but at ``url``."""
+    from pydantic import ValidationError
+
+    try:
+        return RagSettings.model_validate({**rag.model_dump(), "url": url})
+    except ValidationError as error:
+        said = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"the fixture 'retriever' returned {url!r} as the service's URL: it {said}") from None
 
 
 def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
@@ -98,8 +115,6 @@ def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
         provider, _, model = spec.partition(":")
         known = settings.providers.get(provider)
         if known is None and provider == "openai":
-            from pytest_ragbench.settings import ProviderSettings
-
             known = ProviderSettings()
         if known is not None:
             chosen = model or known.embedding_model
@@ -114,4 +129,6 @@ def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
 
 def judge_name(settings: Settings) -> str:
     """What the configured judge is called, without building it."""
-    return settings.judge or ("openai" if os.environ.get("OPENAI_API_KEY") else "local")
+    from pytest_ragbench.judge.choose import configured_judge
+
+    return configured_judge(settings, os.environ)

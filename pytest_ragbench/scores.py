@@ -10,7 +10,6 @@ from typing import Any
 from pytest_ragbench.errors import UsageError
 
 
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What was asked of a provider. ``calls`` counts requests that were sent, retries included."""

@@ -45,7 +45,9 @@ class RetrySettings(_Section):
 
     attempts: int = Field(default=4, ge=1, le=20)
     wait: float = Field(default=0.5, ge=0, le=60, description="First wait in seconds; doubles, with jitter.")
-    max_wait: Seconds = Field(default=30.0, description="No single wait is longer, whatever Retry-After says.")
+    max_wait: Seconds = Field(
+        default=30.0, description="No single wait is longer, whatever Retry-After says."
+    )
 
 
 class ProviderSettings(_Section):
@@ -82,7 +84,9 @@ class RagSettings(_Section):
     url: HttpUrl | None = None
     method: Literal["GET", "POST", "PUT"] = "GET"
     path: str = "/llm/search-rag"
-    parameter: str | None = Field(default="questions", description="Query parameter that carries the question.")
+    parameter: str | None = Field(
+        default="questions", description="Query parameter that carries the question."
+    )
     headers: Mapping[str, str] = {}
     body: Any = Field(default=None, description="JSON body; {question} inside its texts is filled in.")
     auth_env: str | None = Field(default=None, description="Variable whose value goes into auth_header.")

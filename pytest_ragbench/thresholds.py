@@ -92,7 +92,9 @@ def parse_threshold(threshold: str | float | Threshold, scale: Scale | None = No
     if isinstance(threshold, Threshold):
         parsed = threshold
     elif isinstance(threshold, bool) or not isinstance(threshold, (str, int, float)):
-        raise UsageError(f"threshold for {scale.metric} must be a text or a number, got {threshold!r}; {_HELP}")
+        raise UsageError(
+            f"threshold for {scale.metric} must be a text or a number, got {threshold!r}; {_HELP}"
+        )
     elif isinstance(threshold, str):
         parsed = _parse_text(threshold, scale)
     else:

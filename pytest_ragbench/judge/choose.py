@@ -43,7 +43,7 @@ def judge_from(
         something else.
     """
     if value is None:
-        value = _configured(settings, environ)
+        value = configured_judge(settings, environ)
     if isinstance(value, str):
         return _named(value, engine, settings, environ)
     if isinstance(value, type):
@@ -60,7 +60,8 @@ def judge_from(
     )
 
 
-def _configured(settings: Settings, environ: Mapping[str, str]) -> str:
+def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
+    """The spec of the judge that a run uses where a test chooses none; raises as :func:`judge_from`."""
     if settings.judge:
         return settings.judge
     with_model = sorted(name for name, provider in settings.providers.items() if provider.model)

@@ -21,7 +21,9 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
     One judge call, the founding document's judge of ``/llm/search-rag``. ``details`` holds both grades,
     ``answer_correctness`` and ``groundedness``; the first does not compare with a reference.
     """
-    reply = await tools.ask(GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ())))
+    reply = await tools.ask(
+        GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))
+    )
     grades = {"answer_correctness": reply.answer_correctness, "groundedness": reply.groundedness}
     lower = min(grades, key=grades.__getitem__)
     return tools.score(

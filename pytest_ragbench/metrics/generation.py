@@ -13,7 +13,7 @@ from pytest_ragbench.judge.tasks import (
     VerifyClaims,
     WriteQuestions,
 )
-from pytest_ragbench.metrics.formulas import vectors, verdicts
+from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
@@ -135,6 +135,8 @@ async def answer_relevancy(
     if not kept:
         raise JudgeError("the judge wrote no question for this answer", code="no_questions")
     asked = list(kept)[:strictness]
+    from pytest_ragbench.metrics.formulas import vectors  # numpy
+
     matrix = await tools.embed([sample.question, *asked])
     cosines = [vectors.cosine(matrix[0], row) for row in matrix[1:]]
     flags = [kept[text].noncommittal for text in asked]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pytest_ragbench.metrics.formulas import vectors
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
@@ -16,6 +15,8 @@ async def semantic_similarity(sample: RagSample, tools: Tools) -> Score:
     It can't see a wrong fact: "30 days" and "45 days" lie close together. Its level depends on the
     embedding model, so a threshold does not carry over to another one.
     """
+    from pytest_ragbench.metrics.formulas import vectors  # numpy
+
     matrix = await tools.embed([sample.answer or "", sample.reference or ""])
     value = vectors.cosine(matrix[0], matrix[1])
     return tools.score(sample, value, reason=f"the answer is not close to the reference: {sample.reference}")

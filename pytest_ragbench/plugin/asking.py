@@ -53,7 +53,7 @@ def as_question(value: Any, request: pytest.FixtureRequest) -> Question:
     if isinstance(value, Mapping):
         from pytest_ragbench.questions import question_from
 
-        return question_from(value, default_id=name)
+        return question_from(value, default_id=name, where=f"{request.node.nodeid}: rag_question")
     raise UsageError(
         f"{request.node.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
         f"got {type(value).__name__}"

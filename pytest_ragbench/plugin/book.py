@@ -49,7 +49,9 @@ class RunBook:
             from pytest_ragbench.report.json_report import JsonReport
 
             try:
-                self._json = JsonReport(self.config.invocation_params.dir / Path(path).expanduser(), self._run())
+                self._json = JsonReport(
+                    self.config.invocation_params.dir / Path(path).expanduser(), self._run()
+                )
             except RagbenchError as error:
                 raise pytest.UsageError(str(error)) from None
 
@@ -134,7 +136,9 @@ class RunBook:
         lost = self.lost if not self.config.getoption("collectonly") else set()
         if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
             terminalreporter.section("ragbench: results lost", red=True)
-            terminalreporter.line(f"{len(lost)} of {len(self.expected)} tests were collected, but no result came back:")
+            terminalreporter.line(
+                f"{len(lost)} of {len(self.expected)} tests were collected, but no result came back:"
+            )
             for nodeid in sorted(lost)[:10]:
                 terminalreporter.line(f"  {nodeid}")
 

@@ -22,7 +22,19 @@ MARKER_HELP = (
 _LOADED = pytest.StashKey[dict[Any, "list[Question]"]]()
 
 # Marks with a meaning of their own that a word in a question file must not take on.
-_RESERVED = {"parametrize", "usefixtures", "filterwarnings", "rag_questions", "asyncio", "xdist_group", "flaky"}
+_RESERVED = {
+    "parametrize",
+    "usefixtures",
+    "filterwarnings",
+    "rag_questions",
+    "asyncio",
+    "xdist_group",
+    "flaky",
+}
+
+
+# Asserted by assert_search_rag, two from one call of the judge.
+_GRADES = ("search_rag_answer_correctness", "search_rag_groundedness")
 
 
 class ReadableId(str):
@@ -77,7 +89,9 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
     mark = item.get_closest_marker("rag_questions")
     args, options = (mark.args, dict(mark.kwargs)) if mark else ((), {})
     if len(args) > 1:
-        raise UsageError(f"rag_questions takes one path, got {args!r}; use a directory or a pattern for several files")
+        raise UsageError(
+            f"rag_questions takes one path, got {args!r}; use a directory or a pattern for several files"
+        )
     path: str | Path | None = args[0] if args else options.pop("path", None)
     tags = options.pop("tags", None)
     if path is not None:
@@ -118,7 +132,9 @@ def _tagged(questions: list[Question], tags: str | Sequence[str] | None, path: o
     chosen = [question for question in questions if wanted & set(question.tags)]
     if not chosen:
         known = sorted({tag for question in questions for tag in question.tags})
-        raise UsageError(f"{path}: no question has a tag of {sorted(wanted)}; its tags: {', '.join(known) or 'none'}")
+        raise UsageError(
+            f"{path}: no question has a tag of {sorted(wanted)}; its tags: {', '.join(known) or 'none'}"
+        )
     return chosen
 
 
@@ -126,11 +142,28 @@ def _params(questions: Sequence[Question], config: pytest.Config) -> list[Any]:
     from pytest_ragbench.questions import test_ids
 
     known = {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}
+    _check_thresholds(questions)
     params = []
     for question, name in zip(questions, test_ids(questions), strict=True):
         marks = [_mark(tag, question, known, config) for tag in question.tags]
         params.append(pytest.param(question, id=ReadableId(name), marks=marks))
     return params
+
+
+def _check_thresholds(questions: Sequence[Question]) -> None:
+    """A misspelt metric or limit in a question file is found before anything is asked."""
+    if not any(question.thresholds for question in questions):
+        return
+    from pytest_ragbench.metrics.registry import find
+    from pytest_ragbench.thresholds import Scale, parse_threshold
+
+    for question in questions:
+        for name, limit in question.thresholds.items():
+            try:
+                scale = Scale(name) if name in _GRADES else find(name).scale
+                parse_threshold(limit, scale)
+            except UsageError as error:
+                raise UsageError(f"{question.location or question.id}: threshold of {name}: {error}") from None
 
 
 def _mark(tag: str, question: Question, known: set[str], config: pytest.Config) -> pytest.MarkDecorator:

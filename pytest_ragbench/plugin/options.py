@@ -16,7 +16,9 @@ SETTINGS = {
 
 def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ragbench", "RAG quality (pytest-ragbench)")
-    group.addoption("--rag-url", metavar="URL", help="The RAG service under test, e.g. http://localhost:8080.")
+    group.addoption(
+        "--rag-url", metavar="URL", help="The RAG service under test, e.g. http://localhost:8080."
+    )
     group.addoption(
         "--ragbench-judge", metavar="SPEC", help="Judge: 'local', 'openai:MODEL', or 'PROVIDER:MODEL'."
     )
@@ -31,7 +33,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="Where replies are kept; 'off' keeps none. Default: in the pytest cache.",
     )
     group.addoption(
-        "--ragbench-questions", metavar="FILE", help="Question file for tests whose rag_questions mark names none."
+        "--ragbench-questions",
+        metavar="FILE",
+        help="Question file for tests whose rag_questions mark names none.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
-    parser.addini("ragbench_questions", "Question file for tests whose rag_questions mark names none.", default="")
+    parser.addini(
+        "ragbench_questions", "Question file for tests whose rag_questions mark names none.", default=""
+    )

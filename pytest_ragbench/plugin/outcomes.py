@@ -84,13 +84,18 @@ def _tidy(report: pytest.TestReport, error: BaseException, kind: str) -> None:
     if last is None or _is_ours(where):
         lines = [f"E   {line}" for line in said.splitlines()]
         crash = ReprFileLocation(crash.path, crash.lineno, said)
-        plain_traceback = ReprTraceback([ReprEntryNative([line + "\n" for line in lines])], None, style="native")
+        plain_traceback = ReprTraceback(
+            [ReprEntryNative([line + "\n" for line in lines])], None, style="native"
+        )
         report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
         return
     crash.message = said
     if hasattr(longrepr, "chain"):
         longrepr.chain = longrepr.chain[-1:]
-    last.lines[:] = [clean(line).replace(name, "" if kind == "quality" else f"{type(error).__name__}: ", 1) for line in last.lines]
+    last.lines[:] = [
+        clean(line).replace(name, "" if kind == "quality" else f"{type(error).__name__}: ", 1)
+        for line in last.lines
+    ]
     if last.reprfileloc is not None and kind != "quality":
         last.reprfileloc.message = type(error).__name__
 

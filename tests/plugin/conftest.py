@@ -17,6 +17,10 @@ MODES: dict[str, list[str]] = {
 }
 
 
+# Start-up time of every inner run.
+_NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov")
+
+
 class Project:
     """A small project of a user, run by pytest in a process of its own."""
 
@@ -31,7 +35,8 @@ class Project:
             (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
-        plugins = ["-p", "no:randomly", "-W", "ignore::pytest.PytestDeprecationWarning"]
+        plugins = [part for name in _NOT_NEEDED for part in ("-p", f"no:{name}")]
+        plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
 
     def report(self, name: str = "out.json") -> dict[str, Any]:
@@ -46,6 +51,7 @@ class Project:
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     for name in ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
     return Project(pytester)
