@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rag_service.app import create_app
 from rag_service.server import HOST, listening_socket, stop_when_unused, url_of, uvicorn_server
 
 
-def main() -> int:
-    """Serve; returns the exit code."""
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line; by default that of this process."""
     parser = argparse.ArgumentParser(prog="python -m rag_service", description=__doc__)
     parser.add_argument("--host", default=HOST)
     parser.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: %(default)s)")
@@ -24,8 +25,12 @@ def main() -> int:
     )
     parser.add_argument("--instance", default="", help=argparse.SUPPRESS)
     parser.add_argument("--while-locked", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
 
+
+def main() -> int:
+    """Serve; returns the exit code."""
+    options = parse()
     try:
         sock = listening_socket(options.port, options.host)
     except OSError as error:

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from pytest_ragbench.text import sentences
 
 from rag_service.documents import Passage
-from rag_service.retrieval import Hit, Library, terms
+from rag_service.retrieval import Hit, Library, Vectors, terms
 
 ABSTENTIONS = {
     "en": "The documentation does not answer this question.",
@@ -60,16 +59,7 @@ class Extractor:
     def __init__(self, library: Library) -> None:
         self._encode = library.encode
         self._sentences = {passage.id: _sentences(passage) for passage in library.passages}
-        titled = [
-            f"{passage.title}: {sentence}"
-            for passage in library.passages
-            for sentence in self._sentences[passage.id]
-        ]
-        rows = iter(self._encode(titled))
-        self._vectors = {
-            passage.id: np.stack([next(rows) for _ in self._sentences[passage.id]])
-            for passage in library.passages
-        }
+        self._vectors: dict[str, Vectors] = {}
         self._frequency = Counter(
             term for passage in library.passages for term in set(terms(f"{passage.title} {passage.text}"))
         )
@@ -94,7 +84,7 @@ class Extractor:
         total = sum(weights.values()) or 1.0
         found = []
         for rank, hit in enumerate(hits):
-            cosines = self._vectors[hit.passage.id] @ vector
+            cosines = self._sentence_vectors(hit.passage) @ vector
             title = set(terms(hit.passage.title))
             for place, sentence in enumerate(self._sentences[hit.passage.id]):
                 shared = wanted & (set(terms(sentence)) | title)
@@ -106,6 +96,13 @@ class Extractor:
                 )
                 found.append((score, rank, place, sentence))
         return sorted(found, key=lambda entry: (-entry[0], *entry[1:3]))
+
+    def _sentence_vectors(self, passage: Passage) -> Vectors:
+        """Encoded when a passage is first found: the service starts a second earlier."""
+        if passage.id not in self._vectors:
+            titled = [f"{passage.title}: {sentence}" for sentence in self._sentences[passage.id]]
+            self._vectors[passage.id] = self._encode(titled)
+        return self._vectors[passage.id]
 
     def _weight(self, term: str) -> float:
         """Inverse document frequency: rare words, and numbers, say what a question is about."""

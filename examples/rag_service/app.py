@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -11,6 +13,12 @@ from rag_service.answering import Answerer, answerer_from_environment
 from rag_service.documents import language_of, load_passages
 from rag_service.hallucination import falsify, invent
 from rag_service.retrieval import Library
+
+
+@functools.cache
+def _library() -> Library:
+    """One index a process: an honest and a hallucinating service can share it."""
+    return Library(load_passages())
 
 
 def create_app(*, hallucinate: bool = False, instance: str = "") -> Starlette:
@@ -23,7 +31,7 @@ def create_app(*, hallucinate: bool = False, instance: str = "") -> Starlette:
     instance
         Reported by ``/health``; tells a caller that it talks to the service it started.
     """
-    library = Library(load_passages())
+    library = _library()
     answer_from: Answerer = answerer_from_environment(library)
     library.search("warm up")  # the first pass through the encoder is slower than the others
 

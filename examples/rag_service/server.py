@@ -98,7 +98,7 @@ def start_shared(folder: Path, *, hallucinate: bool = False) -> RunningService:
     Raises
     ------
     RuntimeError
-        The service could not be started; its standard error has been passed on.
+        The service could not be started; the message holds what it wrote to standard error.
     """
     folder = folder / ("rag-service-hallucinating" if hallucinate else "rag-service")
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,21 +137,24 @@ def _start_process(folder: Path, hallucinate: bool) -> str:
     command += ["--while-locked", str(folder / "users.lock")] + ["--hallucinate"] * hallucinate
     # The child finds what this process finds, this package first, however either was put on the path.
     paths = [str(Path(__file__).resolve().parent.parent), *filter(None, sys.path)]
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        start_new_session=True,  # Ctrl-C ends the users; the service follows when they are gone
-    )
+    log = folder / "service.log"
+    with log.open("w") as stderr:  # not ours: who reads our output would wait for the service to end
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # Ctrl-C ends the users; the service follows when they are gone
+        )
     assert process.stdout is not None
     with process.stdout:
         url = process.stdout.readline().strip()
     if not url:
-        raise RuntimeError(
-            f"the example service did not start, exit code {process.wait()}: {' '.join(command)}"
-        )
+        code, said = process.wait(), log.read_text(encoding="utf-8", errors="replace").strip()
+        raise RuntimeError(f"the example service did not start, exit code {code}: {said or command}")
+    threading.Thread(target=process.wait, daemon=True).start()  # leaves no zombie when it ends first
     # Written under another name first: a reader never sees half a file.
     partial = folder / "service.json.partial"
     partial.write_text(json.dumps({"url": url, "instance": instance, "pid": process.pid}), encoding="utf-8")

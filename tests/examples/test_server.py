@@ -86,20 +86,32 @@ def test_two_services_in_one_process_do_not_disturb_each_other() -> None:
         assert httpx2.get(f"{lying.url}/health").json()["hallucinate"] is True
 
 
-@pytest.mark.parametrize(("variable", "expected"), [("1", True), ("0", False), ("", False)])
-def test_the_command_prints_a_url_that_already_answers(variable: str, expected: bool) -> None:
+def test_the_command_prints_a_url_that_already_answers() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "rag_service", "--port", "0"],
+        [sys.executable, "-m", "rag_service", "--port", "0", "--hallucinate"],
         stdout=subprocess.PIPE,
         text=True,
-        env=ENV | {"RAG_SERVICE_HALLUCINATE": variable},
+        env=ENV,
     )
     try:
         url = _line(process)
-        assert httpx2.get(f"{url}/health", timeout=30).json()["hallucinate"] is expected
+        assert httpx2.get(f"{url}/health", timeout=30).json()["hallucinate"] is True
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("variable", "arguments", "expected"),
+    [("1", [], True), ("0", [], False), ("", [], False), ("0", ["--hallucinate"], True)],
+)
+def test_the_switch_is_an_option_or_a_variable(
+    variable: str, arguments: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rag_service.__main__ import parse
+
+    monkeypatch.setenv("RAG_SERVICE_HALLUCINATE", variable)
+    assert parse(arguments).hallucinate is expected
 
 
 def test_a_port_in_use_is_said_plainly() -> None:
@@ -172,25 +184,24 @@ def stranger() -> Iterator[str]:
     httpd.server_close()
 
 
-def test_a_stranger_at_the_recorded_address_is_not_taken_for_the_service(
-    tmp_path: Path, stranger: str
-) -> None:
+def test_neither_a_stranger_nor_the_other_kind_is_taken_for_it(tmp_path: Path, stranger: str) -> None:
     folder = tmp_path / "rag-service"
     folder.mkdir()
     (folder / "service.json").write_text(json.dumps({"url": stranger, "instance": "ours"}), encoding="utf-8")
-    with server.start_shared(tmp_path) as service:
-        assert service.url != stranger
-
-
-def test_honest_and_hallucinating_services_are_not_mixed_up(tmp_path: Path) -> None:
     with server.start_shared(tmp_path) as honest, server.start_shared(tmp_path, hallucinate=True) as lying:
+        assert honest.url != stranger
         assert httpx2.get(f"{honest.url}/health").json()["hallucinate"] is False
         assert httpx2.get(f"{lying.url}/health").json()["hallucinate"] is True
 
 
-def test_a_service_that_can_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(RuntimeError, match="did not start, exit code 1"):
+def test_a_service_that_can_not_start_is_an_error_with_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no such model >&2\nexit 3\n", encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(RuntimeError, match="did not start, exit code 3: no such model"):
         server.start_shared(tmp_path)
 
 
@@ -227,7 +238,8 @@ class _Chat(BaseHTTPRequestHandler):
 def test_an_llm_answers_where_one_is_configured(
     status: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handler = type("Handler", (_Chat,), {"status": status, "asked": []})
+    asked_of_it: list[dict[str, Any]] = []
+    handler = type("Handler", (_Chat,), {"status": status, "asked": asked_of_it})
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     Thread(target=httpd.serve_forever, daemon=True).start()
     monkeypatch.setenv("OPENAI_API_KEY", "test")
@@ -244,7 +256,7 @@ def test_an_llm_answers_where_one_is_configured(
         httpd.shutdown()
         httpd.server_close()
     assert reply.status_code == expected
-    (asked,) = handler.asked
+    (asked,) = asked_of_it
     assert "Exit code 8 means" in asked["messages"][1]["content"]
     if status == 200:
         assert reply.json()["answer"] == "Eight."
