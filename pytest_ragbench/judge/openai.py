@@ -154,8 +154,9 @@ class OpenAIJudge:
 
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         """One reply; more than one call only while the service refuses parts of the request."""
-        # Half a second of imports on first use: outside the attempt, whose time is bounded and recorded.
-        await asyncio.to_thread(import_module, "openai.resources.chat.completions")
+        if self._client is None:
+            # Half a second of imports: outside the attempt, whose time is bounded and recorded.
+            await asyncio.to_thread(import_module, "openai.resources.chat.completions")
         client = self._open_client()
         known = (self._endpoint.url, self._model, self._settings.structured_output)
         while True:
