@@ -13,11 +13,11 @@ from math import isnan
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas.retrieval import check_option
-from pytest_ragbench.metrics.formulas.vectors import Floats, matrix, unit_rows
+from pytest_ragbench.metrics.formulas.vectors import Floats, Vectors, matrix, unit_rows
 
 Ints: TypeAlias = NDArray[np.int64]
 Distance = Literal["cosine", "euclidean"]
@@ -54,7 +54,7 @@ class Silhouette:
     n_clusters: int
 
 
-def intra_cluster_similarity(vectors: ArrayLike, labels: Iterable[Hashable]) -> Intra:
+def intra_cluster_similarity(vectors: Vectors, labels: Iterable[Hashable]) -> Intra:
     """Mean cosine over unordered pairs in a cluster, then the mean over clusters.
 
     Parameters
@@ -90,9 +90,7 @@ def intra_cluster_similarity(vectors: ArrayLike, labels: Iterable[Hashable]) -> 
     return Intra(float(means.mean()), int(paired.sum()), int((~paired).sum()))
 
 
-def inter_cluster_distance(
-    vectors: ArrayLike, labels: Iterable[Hashable], *, normalize: bool = False
-) -> float:
+def inter_cluster_distance(vectors: Vectors, labels: Iterable[Hashable], *, normalize: bool = False) -> float:
     """Mean Euclidean distance between the centroids of all pairs of clusters.
 
     ``normalize=True`` scales the vectors to length 1 first; without it values of different embedding
@@ -112,9 +110,7 @@ def inter_cluster_distance(
     return largest * total / (n_clusters * (n_clusters - 1) / 2)
 
 
-def silhouette(
-    vectors: ArrayLike, labels: Iterable[Hashable], *, distance: Distance = "cosine"
-) -> Silhouette:
+def silhouette(vectors: Vectors, labels: Iterable[Hashable], *, distance: Distance = "cosine") -> Silhouette:
     """Mean of (b - a) / max(a, b) over all vectors.
 
     a is the mean distance to the others of the own cluster, b the smallest mean distance to another
@@ -153,7 +149,7 @@ def silhouette(
     return Silhouette(float(samples.mean()), distance, samples, n_clusters)
 
 
-def _read(vectors: ArrayLike, labels: Iterable[Hashable]) -> tuple[NDArray[Any], Ints, int]:
+def _read(vectors: Vectors, labels: Iterable[Hashable]) -> tuple[NDArray[Any], Ints, int]:
     rows = matrix(vectors)
     names = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if len(names) != len(rows):

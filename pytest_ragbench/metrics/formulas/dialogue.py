@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
-from pytest_ragbench.metrics.formulas.vectors import cosine_matrix, cosines, matrix
+from pytest_ragbench.metrics.formulas.vectors import Vectors, cosine_matrix, cosines, matrix
 
 CACHE_THRESHOLD = 0.85
 
@@ -41,7 +40,7 @@ def cache_hit_rate(best_cosines: Iterable[float | None], threshold: float = CACH
 
 
 def best_cosines_to_cache(
-    questions: ArrayLike, cache: ArrayLike, same: Sequence[int | None] | None = None
+    questions: Vectors, cache: Vectors, same: Sequence[int | None] | None = None
 ) -> list[float | None]:
     """Cosine of each question to the nearest cached one.
 

@@ -32,7 +32,7 @@ from pytest_ragbench.thresholds import Threshold
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
-Ranking: TypeAlias = "Sequence[Any] | Mapping[Any, float] | Unscored | None"
+Ranking: TypeAlias = "Sequence[Any] | NDArray[Any] | Mapping[Any, float] | Unscored | None"
 """Ids, best first; or ``{id: score}``; or why there is none."""
 
 QUERIES_AT_ONCE = 8192
@@ -307,7 +307,7 @@ def _items(ranking: Ranking, name: str, depth: int | None, collapse: bool) -> Se
         items: Sequence[Any] = _as_ids(ranking, name)
         items = (list(dict.fromkeys(items)) if collapse else items)[:depth]
     else:
-        items = ranking[:depth]  # type: ignore[index]
+        items = ranking[:depth]  # type: ignore[index,assignment]
     return items if _all_text(items) else _as_ids(items, name)
 
 

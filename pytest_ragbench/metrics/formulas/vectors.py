@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_ragbench.errors import EmbeddingError
 
 Floats: TypeAlias = NDArray[np.float64]
+Vectors: TypeAlias = "ArrayLike | Sequence[ArrayLike]"
+"""One vector a row: an (n, d) array, or a list of vectors."""
 
 
 def cosine(a: ArrayLike, b: ArrayLike) -> float:
@@ -24,7 +26,7 @@ def cosine(a: ArrayLike, b: ArrayLike) -> float:
     return float(cosines([a], [b])[0])
 
 
-def cosines(a: ArrayLike | Sequence[ArrayLike], b: ArrayLike | Sequence[ArrayLike]) -> Floats:
+def cosines(a: Vectors, b: Vectors) -> Floats:
     """Cosines of two (n, d) matrices row by row, as (n,); errors as :func:`cosine`, naming the row."""
     left, right = matrix(a, "first"), matrix(b, "second")
     _check_lengths(left, right)
@@ -34,7 +36,7 @@ def cosines(a: ArrayLike | Sequence[ArrayLike], b: ArrayLike | Sequence[ArrayLik
     return np.clip(products, -1.0, 1.0, out=products)
 
 
-def cosine_matrix(a: ArrayLike, b: ArrayLike) -> Floats:
+def cosine_matrix(a: Vectors, b: Vectors) -> Floats:
     """Cosines of each row of ``a`` (n, d) with each row of ``b`` (m, d), as (n, m)."""
     left, right = matrix(a, "first"), matrix(b, "second")
     _check_lengths(left, right)
