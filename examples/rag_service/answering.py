@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pytest_ragbench.text import sentences
-
 from rag_service.documents import Passage
 from rag_service.retrieval import Hit, Library, Vectors, terms
 
@@ -78,7 +77,7 @@ class Extractor:
 
     def scored(self, question: str, hits: Sequence[Hit]) -> list[tuple[float, int, int, str]]:
         """(score, rank of the passage, place in it, sentence), best first."""
-        vector = self._encode([question])[0]
+        vector = self._encode.one(question)
         wanted = set(terms(question))
         weights = {term: self._weight(term) for term in wanted}
         total = sum(weights.values()) or 1.0

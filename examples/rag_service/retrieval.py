@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from dataclasses import dataclass
 import bm25s
 import numpy as np
 import numpy.typing as npt
-from pytest_ragbench.text import is_cjk, stem, tokens
 
+from pytest_ragbench.text import is_cjk, stem, tokens
 from rag_service.documents import Passage, language_of
 
 Vectors = npt.NDArray[np.float32]
@@ -30,10 +31,16 @@ class Encoder:
         # One thread: several workers share the machine, and more threads only wait for each other.
         self._model = USE(threads=1)
         self._lock = threading.Lock()
+        # Retrieval and answering both need the question's vector.
+        self.one = functools.lru_cache(maxsize=64)(self._one)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         with self._lock:
             return np.asarray(self._model.encode(list(texts)), dtype=np.float32).reshape(len(texts), -1)
+
+    def _one(self, text: str) -> Vectors:
+        vector: Vectors = self([text])[0]
+        return vector
 
 
 def terms(text: str) -> list[str]:
@@ -79,7 +86,7 @@ class Index:
         """The ``k`` best passages, best first."""
         wanted = terms(question)
         sparse = np.asarray(self._bm25.get_scores(wanted) if wanted else np.zeros(len(self.passages)))
-        dense = np.clip(self._vectors @ self._encode([question])[0], 0.0, 1.0)
+        dense = np.clip(self._vectors @ self._encode.one(question), 0.0, 1.0)
         scores = DENSE_WEIGHT * dense + (1 - DENSE_WEIGHT) * sparse / (sparse + BM25_HALF)
         best = np.argsort(-scores, kind="stable")[:k]
         return [Hit(self.passages[row], round(float(scores[row]), 4)) for row in best]
