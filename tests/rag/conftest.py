@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine.core import Engine, Limits
 from pytest_ragbench.rag import http_retriever
 from pytest_ragbench.samples import Question, RagSample
 from pytest_ragbench.settings import RagSettings
-
 from tests.rag.server import Service, serving
 
 

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine.core import Engine
 from pytest_ragbench.errors import EndpointError, UsageError
 from pytest_ragbench.rag import HttpRetriever, Retriever, retriever_from

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from email.utils import formatdate
 
 import pytest
+
 from pytest_ragbench.engine.core import Engine, Limits
 from pytest_ragbench.errors import EndpointError, UsageError
 from pytest_ragbench.rag import ask_all, http_retriever
 from pytest_ragbench.samples import Question, RagSample
 from pytest_ragbench.settings import RagSettings
-
 from tests.rag.conftest import Ask
 from tests.rag.server import Act, Handler, Seen, Service, as_json, cut_off, drop, reply
 
@@ -35,11 +35,13 @@ def test_what_can_heal_is_asked_again(ask: Ask, service: Service, act: Act) -> N
     assert len(service.seen) == 2
 
 
-def test_a_reused_connection_that_drops_is_one_call_per_attempt(ask: Ask, service: Service) -> None:
+def test_a_kept_connection_that_drops_is_one_call_per_attempt(engine: Engine, service: Service) -> None:
     service.acts = [OK, drop, OK]
-    ask("one")
-    ask("two")
+    made = http_retriever(RagSettings(url=service.url), engine, {})
+    for text in ("one", "two"):  # the second call reuses the first one's connection
+        engine.wait(made.ask(Question(id="q", question=text)))
     assert len(service.seen) == 3
+    assert engine.books()["rag"]["calls"] == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])

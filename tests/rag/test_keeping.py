@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pytest_ragbench.engine.core import Engine
+from pytest_ragbench.engine.requests import Request
+from pytest_ragbench.errors import EndpointError
 from pytest_ragbench.rag import http_retriever
 from pytest_ragbench.samples import Location, Question, RagSample
 from pytest_ragbench.settings import RagSettings, ReplyMapping
-
 from tests.rag.server import Service, as_json
 
 QUESTION = Question(
@@ -101,3 +107,25 @@ def test_all_that_shapes_the_reply_is_in_the_key(service: Service, tmp_path: Pat
         content = file.read_bytes()
         for secret in (b"-secret", b"one-value", b"aaaa"):
             assert secret not in content
+
+
+def test_no_secret_is_in_the_key() -> None:
+    """Though the engine stores only a digest of it: a recording may keep keys as they are."""
+    keys: list[str] = []
+
+    class Watching(Engine):
+        async def fetch(self, request: Request[Any]) -> Any:
+            keys.append(json.dumps(request.key))
+            raise EndpointError("seen")
+
+    settings = RagSettings(
+        url="http://h/ask?api_key=query-secret&k=1",
+        headers={"X-Api-Key": "header-secret", "X-Tenant": "shop"},
+        auth_env="K",
+    )
+    made = http_retriever(settings, Watching(store=None, run_id="1"), {"K": "variable-secret"})
+    with pytest.raises(EndpointError, match="seen"):
+        asyncio.run(made.ask(QUESTION))
+    assert "-secret" not in keys[0]
+    for part in ('"K"', "shop", "k=1", "X-Api-Key", "api_key"):
+        assert part in keys[0]

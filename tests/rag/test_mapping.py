@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import EndpointError, UsageError
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, compile_path
 from pytest_ragbench.rag.replies import read_reply
 from pytest_ragbench.settings import ReplyMapping
-
 from tests.rag.conftest import Ask
 from tests.rag.server import Service, as_json, reply
 

@@ -8,10 +8,10 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import EndpointError, UsageError
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.settings import RagSettings
-
 from tests.rag.conftest import Ask
 from tests.rag.server import Service, as_json, reply
 
