@@ -170,22 +170,36 @@ def test_one_waiter_leaving_does_not_disturb_the_other(engine: Engine) -> None:
 
 
 def test_when_all_have_left_the_fetch_ends_and_can_begin_anew(engine: Engine) -> None:
+    begun, linger = asyncio.Event(), asyncio.Event()
     service = Service()
 
+    async def slow_to_end(send: Sender) -> Any:
+        async def attempt() -> Sent:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await linger.wait()
+            raise AssertionError
+
+        return (await send(attempt)).payload
+
+    same = service.ask()
+    request = Request(same.kind, same.provider, same.key, slow_to_end, same.read)
+
     async def scene() -> Fetched[Any]:
-        service.open.clear()
-        leaver = asyncio.ensure_future(engine.fetch(service.ask()))
-        while not service.under_way:
-            await asyncio.sleep(0)
+        leaver = asyncio.ensure_future(engine.fetch(request))
+        await begun.wait()
         leaver.cancel()
         await asyncio.wait([leaver])
-        service.open.set()
-        return await engine.fetch(service.ask())  # at once: the cancelled one may not have ended
+        assert leaver.cancelled()
+        try:
+            return await engine.fetch(service.ask())  # while the cancelled one has not ended
+        finally:
+            linger.set()
 
-    got = engine.wait(scene())
+    got = engine.wait(scene(), timeout=10)
     assert (got.value, got.cached) == ("q", False)
-    assert service.calls == 2
-    assert service.under_way == 0
 
 
 def test_books(engine: Engine) -> None:

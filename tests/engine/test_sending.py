@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_ragbench.engine import Engine, Limits, Request, Transient
 from pytest_ragbench.engine.breaker import FAILURES, PAUSE
+from pytest_ragbench.engine.shared_slots import SharedSlots
+from pytest_ragbench.engine.slots import LocalSlots, Slots
 from pytest_ragbench.errors import EndpointError, JudgeError
 
 from tests.engine.helpers import Clock, Service, unavailable
@@ -170,6 +173,27 @@ def test_a_cancelled_waiter_loses_no_slot(make_engine: Callable[..., Engine], st
         return (await engine.fetch(service.ask(6))).value
 
     assert engine.wait(scene(), timeout=10) == 6
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_slot_given_to_somebody_who_is_just_cancelled_is_passed_on(tmp_path: Path, shared: bool) -> None:
+    async def scene() -> None:
+        slots: Slots = SharedSlots(tmp_path / "slots", "r") if shared else LocalSlots()
+
+        async def hold() -> None:
+            async with slots.slot("p", 1):
+                pass
+
+        async with slots.slot("p", 1):
+            waiter = asyncio.ensure_future(hold())
+            await asyncio.sleep(0)
+        waiter.cancel()
+        async with asyncio.timeout(10):
+            await hold()
+        assert waiter.cancelled()
+        slots.close()
+
+    asyncio.run(scene())
 
 
 # The circuit breaker

@@ -190,10 +190,15 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # write() then fa
 warned = []
 engine = Engine(store=Path(sys.argv[1]), run_id="r", on_warning=warned.append)
 service = Service()
+keys = [str(number) * 3000 for number in range(60)]
+for key in keys[:5]:
+    engine.wait(engine.fetch(service.ask(key)))
+
+async def all_at_once():
+    return [each.value for each in await asyncio.gather(*(engine.fetch(service.ask(key)) for key in keys))]
+
 for _ in range(2):
-    for number in range(60):
-        key = str(number) * 3000
-        assert engine.wait(engine.fetch(service.ask(key))).value == key
+    assert engine.wait(all_at_once()) == keys
 engine.close()
 print(service.calls, len(warned), sys.argv[1] in warned[0], "kept for this process" in warned[0])
 """

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from pytest_ragbench.engine import Engine
+from pytest_ragbench.engine import Engine, Limits
 from pytest_ragbench.errors import Unscored
 
 from tests.engine.helpers import Service
@@ -55,6 +55,7 @@ def test_other_loops_may_await_a_fetch_or_bring_a_coroutine(engine: Engine) -> N
 
 def test_cancelling_on_another_loop_cancels_the_fetch(engine: Engine) -> None:
     service = Service()
+    engine.set_limits("p", Limits(timeout=1000))
 
     async def elsewhere() -> None:
         service.open.clear()
@@ -64,8 +65,9 @@ def test_cancelling_on_another_loop_cancels_the_fetch(engine: Engine) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        while service.under_way:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            while service.under_way:
+                await asyncio.sleep(0)
 
     asyncio.run(elsewhere())
 
