@@ -43,29 +43,64 @@ if TYPE_CHECKING:
     from pytest_ragbench.aggregates import assert_retrieval as assert_retrieval
     from pytest_ragbench.assertions import (
         ascore as ascore,
+    )
+    from pytest_ragbench.assertions import (
         assert_abstains as assert_abstains,
+    )
+    from pytest_ragbench.assertions import (
         assert_answer_relevancy as assert_answer_relevancy,
+    )
+    from pytest_ragbench.assertions import (
         assert_faithfulness as assert_faithfulness,
+    )
+    from pytest_ragbench.assertions import (
         assert_metric as assert_metric,
+    )
+    from pytest_ragbench.assertions import (
         assert_quality as assert_quality,
+    )
+    from pytest_ragbench.assertions import (
         assert_search_rag as assert_search_rag,
+    )
+    from pytest_ragbench.assertions import (
         assert_semantic_similarity as assert_semantic_similarity,
+    )
+    from pytest_ragbench.assertions import (
         score as score,
     )
     from pytest_ragbench.errors import (
         EmbeddingError as EmbeddingError,
+    )
+    from pytest_ragbench.errors import (
         EndpointError as EndpointError,
+    )
+    from pytest_ragbench.errors import (
         JudgeError as JudgeError,
+    )
+    from pytest_ragbench.errors import (
         QualityFailure as QualityFailure,
+    )
+    from pytest_ragbench.errors import (
         QuestionFileError as QuestionFileError,
+    )
+    from pytest_ragbench.errors import (
         RagbenchError as RagbenchError,
+    )
+    from pytest_ragbench.errors import (
         UndefinedScore as UndefinedScore,
+    )
+    from pytest_ragbench.errors import (
         Unscored as Unscored,
+    )
+    from pytest_ragbench.errors import (
         UsageError as UsageError,
     )
     from pytest_ragbench.questions import load_questions as load_questions
-    from pytest_ragbench.samples import Question as Question, RagSample as RagSample
-    from pytest_ragbench.scores import Finding as Finding, Score as Score, Usage as Usage
+    from pytest_ragbench.samples import Question as Question
+    from pytest_ragbench.samples import RagSample as RagSample
+    from pytest_ragbench.scores import Finding as Finding
+    from pytest_ragbench.scores import Score as Score
+    from pytest_ragbench.scores import Usage as Usage
     from pytest_ragbench.thresholds import Threshold as Threshold
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the names above, and of nothing else

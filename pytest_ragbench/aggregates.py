@@ -8,6 +8,7 @@ from typing import Any, overload
 from pytest_ragbench import runtime
 from pytest_ragbench.assertions import ThresholdLike
 from pytest_ragbench.errors import (
+    BudgetError,
     EndpointError,
     QualityFailure,
     RagbenchError,
@@ -32,7 +33,9 @@ class RagSamples(Sequence[RagSample]):
     ``answered`` and ``failed`` tell the two apart.
     """
 
-    def __init__(self, questions: Sequence[Question], found: Sequence[RagSample | EndpointError]) -> None:
+    def __init__(
+        self, questions: Sequence[Question], found: Sequence[RagSample | EndpointError | BudgetError]
+    ) -> None:
         self.questions = tuple(questions)
         self._found = tuple(found)
 
@@ -41,12 +44,12 @@ class RagSamples(Sequence[RagSample]):
         return [found for found in self._found if isinstance(found, RagSample)]
 
     @property
-    def failed(self) -> dict[str, EndpointError]:
+    def failed(self) -> dict[str, EndpointError | BudgetError]:
         """Question id -> what happened."""
         return {
             question.id: found
             for question, found in zip(self.questions, self._found, strict=True)
-            if isinstance(found, EndpointError)
+            if not isinstance(found, RagSample)
         }
 
     def __len__(self) -> int:
@@ -65,8 +68,8 @@ class RagSamples(Sequence[RagSample]):
         return (self._taken(found) for found in self._found)
 
     @staticmethod
-    def _taken(found: RagSample | EndpointError) -> RagSample:
-        if isinstance(found, EndpointError):
+    def _taken(found: RagSample | EndpointError | BudgetError) -> RagSample:
+        if not isinstance(found, RagSample):
             raise found.with_traceback(None)
         return found
 
@@ -108,7 +111,7 @@ def assert_retrieval(
     here = runtime.current()
     if isinstance(samples, RagSample):
         samples = [samples]
-    if not len(samples):
+    if not samples:
         raise UsageError(f"{metric}: there are no samples to score")
     if not 0 < coverage <= 1:
         raise UsageError(f"{metric}: coverage must lie in 0..1, above 0, got {coverage!r}")

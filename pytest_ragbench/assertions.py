@@ -222,8 +222,8 @@ def assert_search_rag(
         threshold = ">=0.7"
     limits: dict[str, Threshold] = {}
     for name, value in given.items():
-        wanted = sample.thresholds.get(f"search_rag_{name}") if isinstance(sample, RagSample) else None
-        wanted = wanted if wanted is not None else value if value is not None else threshold
+        own = sample.thresholds.get(f"search_rag_{name}") if isinstance(sample, RagSample) else None
+        wanted = next((limit for limit in (own, value, threshold) if limit is not None), None)
         if wanted is not None:
             limits[name] = parse_threshold(wanted, Scale(name))
     job = _prepare(here, "search_rag", sample, None, {}, judge, None)

@@ -46,6 +46,10 @@ def engine(
     """An engine with the limits of every configured provider and of the RAG service."""
     from pytest_ragbench.engine.core import Engine, Limits
 
+    sections: list[tuple[str, ProviderSettings | RagSettings]] = [
+        *settings.providers.items(),
+        ("rag", settings.rag),
+    ]
     limits = {
         name: Limits(
             timeout=provider.timeout,
@@ -54,7 +58,7 @@ def engine(
             wait=provider.retry.wait,
             max_wait=provider.retry.max_wait,
         )
-        for name, provider in [*settings.providers.items(), ("rag", settings.rag)]
+        for name, provider in sections
     }
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
     return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, **more)
@@ -101,30 +105,17 @@ def _at(rag: RagSettings, url: str) -> RagSettings:
         return RagSettings.model_validate({**rag.model_dump(), "url": url})
     except ValidationError as error:
         said = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(f"the fixture 'retriever' returned {url!r} as the service's URL: it {said}") from None
+        raise UsageError(
+            f"the fixture 'retriever' returned {url!r} as the service's URL: it {said}"
+        ) from None
 
 
 def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
     """The configured embedder (default: the local one), or anything that can stand in its place."""
-    from pytest_ragbench.embeddings import embedder_from, openai_embedder
+    from pytest_ragbench.embeddings import embedder_from
 
-    spec = settings.embedder if value is None else value
-    if spec is None:
-        spec = "local"
-    if isinstance(spec, str):
-        provider, _, model = spec.partition(":")
-        known = settings.providers.get(provider)
-        if known is None and provider == "openai":
-            known = ProviderSettings()
-        if known is not None:
-            chosen = model or known.embedding_model
-            if not chosen:
-                raise UsageError(
-                    f"embedder {spec!r} names no model: write '{provider}:MODEL', or embedding_model in "
-                    f"[providers.{provider}]"
-                )
-            return openai_embedder(known, chosen, engine, provider_name=provider, environ=os.environ)
-    return embedder_from(spec, engine)
+    chosen = value if value is not None else settings.embedder or "local"
+    return embedder_from(chosen, engine, settings.providers)
 
 
 def judge_name(settings: Settings) -> str:

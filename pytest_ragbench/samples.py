@@ -43,7 +43,7 @@ def relevance(value: Iterable[Any] | Relevance | None, name: str) -> Relevance |
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        return MappingProxyType({key: 1.0 for key in ids(value, name) or ()})
+        return MappingProxyType(dict.fromkeys(ids(value, name) or (), 1.0))
     grades: dict[str, float] = {}
     for key, grade in value.items():
         try:

@@ -94,7 +94,8 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Builtin types only, ready for JSON and for another process."""
-        return plain(asdict(self) | {"details": dict(self.details)})
+        told: dict[str, Any] = plain(asdict(self) | {"details": dict(self.details)})
+        return told
 
 
 def plain(value: Any) -> Any:

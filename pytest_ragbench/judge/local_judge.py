@@ -84,7 +84,10 @@ def _grade_search_rag(task: tasks.GradeSearchRag) -> Mapping[str, Any]:
 
 def _check_abstention(task: tasks.CheckAbstention) -> Mapping[str, Any]:
     abstains = local.is_abstention(task.answer)
-    return {"abstains": abstains, "reason": "the answer says that it has none" if abstains else "it gives an answer"}
+    return {
+        "abstains": abstains,
+        "reason": "the answer says that it has none" if abstains else "it gives an answer",
+    }
 
 
 _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {

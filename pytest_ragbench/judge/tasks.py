@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -91,7 +91,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
 
     def reply_schema(self) -> dict[str, Any]:
         """One required key per number, so that a provider with structured output can't miscount."""
-        verdict_type = self.reply_type.model_fields["verdicts"].annotation.__args__[1]  # type: ignore[union-attr]
+        verdict_type = get_args(self.reply_type.model_fields["verdicts"].annotation)[1]
         numbers = [str(number) for number in self.numbers]
         return {
             "type": "object",
@@ -130,7 +130,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
         missing = tuple(number for number in self.numbers if number not in present)
         if not missing or not present or not present <= set(self.numbers):
             return None
-        return _Remainder(self, missing)  # type: ignore[return-value]
+        return _Remainder(self, missing)
 
     def merge(self, payload: Mapping[str, Any], rest: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"verdicts": {str(k): v for k, v in {**numbered(payload), **numbered(rest)}.items()}}

@@ -23,9 +23,13 @@ def _columns(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
 
 def _scored(sample: RagSample, tools: Tools, value: float) -> Score:
     ranking, relevant = _columns(sample)
-    found = [Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}") for rank, name in enumerate(ranking, 1)]
+    found = [
+        Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}") for rank, name in enumerate(ranking, 1)
+    ]
     missed = [name for name, grade in relevant.items() if grade > 0 and name not in ranking]
-    reason = "no contexts retrieved" if not ranking else f"not retrieved: {', '.join(missed)}" if missed else ""
+    reason = (
+        "no contexts retrieved" if not ranking else f"not retrieved: {', '.join(missed)}" if missed else ""
+    )
     return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
 
 

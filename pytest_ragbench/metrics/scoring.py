@@ -91,7 +91,7 @@ async def compute(
 def _shortcut(metric: Metric, sample: RagSample) -> tuple[float, str] | None:
     if "answer" in metric.needs and not (sample.answer or "").strip():
         return (0.0 if metric.direction == "higher" else metric.worst), "empty answer"
-    if metric.without_contexts is not None and "contexts" in metric.needs:
-        if not any(context.strip() for context in sample.contexts or ()):
-            return metric.without_contexts, "no contexts retrieved"
+    empty = not any(context.strip() for context in sample.contexts or ())
+    if empty and metric.without_contexts is not None and "contexts" in metric.needs:
+        return metric.without_contexts, "no contexts retrieved"
     return None

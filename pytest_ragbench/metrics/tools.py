@@ -24,7 +24,7 @@ class Tools:
     metric: str
     judge: Judge | None = None
     embedder: Embedder | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     asked: int = 0
     stored: int = 0

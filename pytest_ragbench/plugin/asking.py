@@ -22,7 +22,8 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     state = state_of(request.config)
     question = as_question(value, request)
     system = state.coerce("retriever", retriever)
-    return state.engine.wait(system.ask(question))
+    sample: RagSample = state.engine.wait(system.ask(question))
+    return sample
 
 
 def ask_all(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:

@@ -77,7 +77,7 @@ class RunBook:
                 self._json.add(data["record"])
 
     def _count_failure(self, data: dict[str, Any] | None) -> None:
-        kind = data and data["kind"]
+        kind: str | None = data["kind"] if data else None
         if kind is None or kind == "quality":
             self.other_failures += 1
         else:
@@ -120,10 +120,10 @@ class RunBook:
         return self.expected - self.reported
 
     def exit_code(self, given: int) -> int:
-        """pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
-        if self.lost and given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            if not self.config.getoption("collectonly"):
-                return pytest.ExitCode.INTERNAL_ERROR
+        """Pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
+        green = given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and self.lost and not self.config.getoption("collectonly"):
+            return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self.kinds) and not self.other_failures
         # INTERRUPTED is what an error during collection ends in; Ctrl-C leaves no such error behind.
         if only_ours and given in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):

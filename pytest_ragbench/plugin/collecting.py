@@ -163,7 +163,9 @@ def _check_thresholds(questions: Sequence[Question]) -> None:
                 scale = Scale(name) if name in _GRADES else find(name).scale
                 parse_threshold(limit, scale)
             except UsageError as error:
-                raise UsageError(f"{question.location or question.id}: threshold of {name}: {error}") from None
+                raise UsageError(
+                    f"{question.location or question.id}: threshold of {name}: {error}"
+                ) from None
 
 
 def _mark(tag: str, question: Question, known: set[str], config: pytest.Config) -> pytest.MarkDecorator:

@@ -90,7 +90,7 @@ def _tidy(report: pytest.TestReport, error: BaseException, kind: str) -> None:
         report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
         return
     crash.message = said
-    if hasattr(longrepr, "chain"):
+    if isinstance(longrepr, ExceptionChainRepr):
         longrepr.chain = longrepr.chain[-1:]
     last.lines[:] = [
         clean(line).replace(name, "" if kind == "quality" else f"{type(error).__name__}: ", 1)

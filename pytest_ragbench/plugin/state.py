@@ -15,7 +15,7 @@ from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.runtime import Result, Runtime
+    from pytest_ragbench.runtime import Runtime
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()

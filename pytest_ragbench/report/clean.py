@@ -10,10 +10,10 @@ _HARMLESS_FORMAT = "\u200c\u200d"
 
 
 def clean(text: str) -> str:
-    """``text`` without anything that could drive a terminal or break XML.
+    r"""``text`` without anything that could drive a terminal or break XML.
 
     Control and format characters (escape sequences, backspaces, bidirectional overrides), lone
-    surrogates and non-characters become visible escapes such as ``\\x1b``.
+    surrogates and non-characters become visible escapes such as ``\x1b``.
     """
     if text.isascii() and text.isprintable():
         return text

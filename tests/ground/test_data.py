@@ -49,7 +49,12 @@ def test_a_sample_that_cannot_be_is_refused(columns: dict[str, Any], said: str) 
 
 def test_the_reply_completes_the_question() -> None:
     question = Question(
-        id="a", question="q", reference="r", metadata={"k": 1, "m": 2}, location=Location("q.csv", 3), tags=("t",)
+        id="a",
+        question="q",
+        reference="r",
+        metadata={"k": 1, "m": 2},
+        location=Location("q.csv", 3),
+        tags=("t",),
     )
     sample = sample_from(question, answer="a", contexts=["c"], metadata={"m": 3}, latency=0.5)
     assert (sample.reference, sample.answer, sample.contexts) == ("r", "a", ("c",))

@@ -91,7 +91,13 @@ def test_json_report_is_valid_after_every_step(tmp_path: Path) -> None:
         return json.loads(path.read_text(encoding="utf-8"))
 
     report = JsonReport(path, {"id": "r"})
-    assert now() == {"schema": "ragbench-report", "version": 1, "run": {"id": "r"}, "results": [], "complete": False}
+    assert now() == {
+        "schema": "ragbench-report",
+        "version": 1,
+        "run": {"id": "r"},
+        "results": [],
+        "complete": False,
+    }
     for number in range(3):
         report.add({"n": number, "text": "Ответ は"})
         found = now()

@@ -50,7 +50,10 @@ def test_the_nearest_directory_configures(tmp_path: Path) -> None:
         ("[rag]\ntimout = 3\n", "rag.timout: unknown key; did you mean 'timeout'?"),
         ("jugde = 'local'\n", "jugde: unknown key; did you mean 'judge'?"),
         ("[providers.x]\nmodle = 'm'\n", "providers.x.modle: unknown key; did you mean 'model'?"),
-        ("[providers.x]\napi_key = 'sk-1'\n", "providers.x.api_key: unknown key; did you mean 'api_key_env'?"),
+        (
+            "[providers.x]\napi_key = 'sk-1'\n",
+            "providers.x.api_key: unknown key; did you mean 'api_key_env'?",
+        ),
         ("[rag\n", "ragbench.toml: can't be read as TOML"),
     ],
 )

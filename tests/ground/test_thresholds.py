@@ -124,7 +124,7 @@ def test_any_text_is_a_threshold_or_a_usage_error(text: str) -> None:
     try:
         threshold = parse_threshold(text)
     except UsageError as error:
-        assert "score" in str(error)
+        assert "score" in str(error)  # noqa: PT017
     else:
         assert isinstance(threshold, Threshold)
         assert math.isfinite(threshold.low) or math.isfinite(threshold.high)

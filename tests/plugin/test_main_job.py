@@ -46,7 +46,9 @@ def test_each_question_is_a_test_and_is_asked_once(bot: Project, rag: RagServer,
     [metric] = report["summary"]["metrics"]
     assert metric["metric"] == "faithfulness"
     assert (metric["mean"], metric["n_scored"], metric["n_total"]) == (1.0, 3, 3)
-    result.stdout.fnmatch_lines(["*RAG quality*", "tier*metric*mean*", "generation*faithfulness*1.000*3/3*excellent"])
+    result.stdout.fnmatch_lines(
+        ["*RAG quality*", "tier*metric*mean*", "generation*faithfulness*1.000*3/3*excellent"]
+    )
     result.stdout.fnmatch_lines(["3 passed", "rag: 3 calls*p50*p95*"])
 
 
@@ -65,7 +67,10 @@ def test_one_node_id_and_one_tag_select(bot: Project, rag: RagServer) -> None:
 
 def test_a_failure_says_what_is_wrong(bot: Project, mode: list[str]) -> None:
     def lying(question: str) -> dict[str, Any]:
-        return {**default_answer(question), "answer": "A receipt is needed to return a product. It costs 45 dollars."}
+        return {
+            **default_answer(question),
+            "answer": "A receipt is needed to return a product. It costs 45 dollars.",
+        }
 
     with rag_server(lying) as server:
         result = bot.run(
@@ -74,7 +79,9 @@ def test_a_failure_says_what_is_wrong(bot: Project, mode: list[str]) -> None:
     result.assert_outcomes(failed=1, deselected=0 if "2" in mode else 2)
     assert result.ret == 1
     text = result.stdout.str()
-    result.stdout.fnmatch_lines(["FAILED test_bot.py::test_answer[[]receipt] - faithfulness 0.50, wanted >=0.8: *45*"])
+    result.stdout.fnmatch_lines(
+        ["FAILED test_bot.py::test_answer[[]receipt] - faithfulness 0.50, wanted >=0.8: *45*"]
+    )
     result.stdout.fnmatch_lines(
         [
             "*assert_faithfulness(rag_sample*",

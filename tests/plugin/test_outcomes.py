@@ -48,7 +48,9 @@ def test_the_three_kinds_of_bad_outcome(project: Project, mode: list[str]) -> No
     result = project.run("--junitxml=j.xml", "--ragbench-json=out.json", *mode)
     result.assert_outcomes(passed=1, failed=1, errors=3)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["1 passed, 1 quality failure, 1 judge error, 1 usage error, 1 undefined score"])
+    result.stdout.fnmatch_lines(
+        ["1 passed, 1 quality failure, 1 judge error, 1 usage error, 1 undefined score"]
+    )
     result.stdout.fnmatch_lines_random(
         [
             "FAILED test_a.py::test_quality - answer_correctness 0.20, wanted >=0.7: no such window*",
@@ -98,7 +100,10 @@ def test_exit_codes(project: Project, chosen: str, code: int) -> None:
 
 
 def test_an_ordinary_failure_beside_an_outage_is_a_failure(project: Project, mode: list[str]) -> None:
-    project.write(test_a_py=PRELUDE + "\ndef test_j(): rb.assert_search_rag(SAMPLE, judge=down)\ndef test_o(): assert 0\n")
+    project.write(
+        test_a_py=PRELUDE
+        + "\ndef test_j(): rb.assert_search_rag(SAMPLE, judge=down)\ndef test_o(): assert 0\n"
+    )
     assert project.run(*mode).ret == 1
 
 
@@ -143,7 +148,9 @@ def test_judge():
     rb.assert_search_rag(SAMPLE, judge=down if counted("judge.txt") == 1 else says(1))
 """
     )
-    result = project.run("--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *mode)
+    result = project.run(
+        "--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *mode
+    )
     result.assert_outcomes(passed=1, failed=1)
     assert "1 rerun" in result.stdout.str()
     assert (project.path / "quality.txt").read_text() == "x"
