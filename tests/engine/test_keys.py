@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_ragbench.engine.keys import digest_of, payload_text
 
+from pytest_ragbench.engine.keys import digest_of, payload_text
 from tests.engine.helpers import Service
 
 BASE = {

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
 from pytest_ragbench.engine.owners import Owner, is_gone
 from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.store import LEASE, claim_op
-
 from tests.engine.helpers import Service, lines, logging_request, note
 
 MakeEngine = Callable[..., Engine]

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine import Engine, Store
 from pytest_ragbench.engine.owners import Owner
 from pytest_ragbench.engine.store import DAY, Reply, StoreError, claim_op, put_op
-
 from tests.engine.helpers import Service
 
 MakeEngine = Callable[..., Engine]
