@@ -302,7 +302,11 @@ def _items(ranking: Ranking, name: str, depth: int | None, collapse: bool) -> Se
     if isinstance(ranking, Mapping):
         if not _all_finite(ranking.values()):
             raise UsageError(f"query {name!r}: a retrieval score is not a finite number")
-        ranking = sorted(ranking, key=ranking.__getitem__, reverse=True)  # stable: ties stay as given
+        scores = list(ranking.values())
+        if scores == sorted(scores, reverse=True):  # as most runs are, and cheaper to see than to sort by key
+            ranking = list(ranking)
+        else:
+            ranking = sorted(ranking, key=ranking.__getitem__, reverse=True)  # stable: ties stay as given
     if collapse or type(ranking) not in (list, tuple):
         items: Sequence[Any] = _as_ids(ranking, name)
         items = (list(dict.fromkeys(items)) if collapse else items)[:depth]
