@@ -127,7 +127,9 @@ def rows_of(directory: Path, fold: int | None) -> dict[tuple[str, str, str], lis
 def measure(directory: Path, fold: int | None) -> None:
     """Print the table of labelled rows."""
     print(f"local judge version {VERSION}" + ("" if fold is None else f", fold {fold}"))
-    print("| source | lang | n (faithful) | AUC judge [95 %] | AUC overlap | accuracy | F1 | kappa | CPU ms/claim |")
+    print(
+        "| source | lang | n (faithful) | AUC judge [95 %] | AUC overlap | accuracy | F1 | kappa | CPU ms/claim |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for (_, source, lang), rows in rows_of(directory, fold).items():
         labels = [int(row["label"]) for row in rows]
@@ -170,7 +172,9 @@ def probe() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", nargs="?", type=Path, help="folder with calibration_*.jsonl")
     parser.add_argument("--probe", action="store_true", help="minimal pairs next to this script")
     parser.add_argument("--fold", type=int, choices=(0, 1), help="only this half of the rows")

@@ -1,5 +1,7 @@
 """Which language a text is in, told by its script and, for Latin letters, by its small words."""
 
+# ruff: noqa: SIM905  (word lists read best as text)
+
 from __future__ import annotations
 
 import re
@@ -25,13 +27,17 @@ _CJK = re.compile(
 )
 # The commonest function words that the other languages in Latin script do not share with English.
 _ENGLISH = frozenset(
-    "the of and to is are was were that this with for it you not from have has by which what who how when "
-    "where why can does do did will would should they their there be been if your we our my".split()
+    (
+        "the of and to is are was were that this with for it you not from have has by which what who how "
+        "when where why can does do did will would should they their there be been if your we our my"
+    ).split()
 )
 _OTHER_LATIN = frozenset(
-    "der die das und ist nicht ein eine mit für von den dem im zu auf sich le la les des et est dans une pour "
-    "qui que sur pas el los las y en del por con para una il di che e per non è sono un lo o da em um uma não "
-    "de het een van niet op te w z na nie jest się i do".split()
+    (
+        "der die das und ist nicht ein eine mit für von den dem im zu auf sich le la les des et est dans "
+        "une pour qui que sur pas el los las y en del por con para una il di che e per non è sono un lo o "
+        "da em um uma não de het een van niet op te w z na nie jest się i do"
+    ).split()
 )
 
 

@@ -1,5 +1,7 @@
 """Sentences of plain or Markdown text."""
 
+# ruff: noqa: SIM905  (word lists read best as text)
+
 from __future__ import annotations
 
 import re
@@ -16,20 +18,26 @@ _STOP = re.compile(r"[.!?…。！？｡]+")
 _WIDE_STOPS = "。！？｡"
 # Never the end of a sentence, whatever follows.
 _BEFORE_NAME = frozenset(
-    "mr mrs ms dr prof st sr jr rev gen col capt lt sgt hon gov sen rep vs fig figs eq eqs vol ch sec approx "
-    "e.g i.e cf al "
-    "ул просп пер пл им акад проф доц рис табл гл см ср напр т.е т.к т.н ст-ца г-н г-жа гр тов св обл р-н о-в "
-    "пос дер корп кв стр".split()
+    (
+        "mr mrs ms dr prof st sr jr rev gen col capt lt sgt hon gov sen rep vs fig figs eq eqs vol ch sec "
+        "approx e.g i.e cf al ул просп пер пл им акад проф доц рис табл гл см ср напр т.е т.к т.н ст-ца "
+        "г-н г-жа гр тов св обл р-н о-в пос дер корп кв стр"
+    ).split()
 )
 # The end of a sentence only where a capital letter follows (it mostly does not).
 _MAY_END = frozenset(
-    "etc inc ltd co corp no nos jan feb mar apr jun jul aug sep sept oct nov dec dept est ed eds p pp a.m p.m "
-    "т.д т.п т.ч др пр г гг в вв н.э тыс млн млрд руб коп долл чел мин сек час кг км см мм тел стр д".split()
+    (
+        "etc inc ltd co corp no nos jan feb mar apr jun jul aug sep sept oct nov dec dept est ed eds p pp "
+        "a.m p.m т.д т.п т.ч др пр г гг в вв н.э тыс млн млрд руб коп долл чел мин сек час кг км см мм "
+        "тел стр д"
+    ).split()
 )
-_NEED_NUMBER = frozenset("г гг в вв д с р".split())
+_NEED_NUMBER = frozenset(["г", "гг", "в", "вв", "д", "с", "р"])
 _STARTERS = frozenset(
-    "the it he she they this these that those in on at we you there however but and for a an its their his her "
-    "он она оно они это эти в на по мы вы но и а для его её их".split()
+    (
+        "the it he she they this these that those in on at we you there however but and for a an its "
+        "their his her он она оно они это эти в на по мы вы но и а для его её их"
+    ).split()
 )
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.[ \u00a0]?)*[^\W_]+(?:-[^\W_]+)?$")
 _NEXT_WORD = re.compile(r"[^\W\d_]+")
@@ -132,11 +140,9 @@ def _ends(block: str, stop: re.Match[str], end: int, start: int, *, caseless: bo
     first = following[:1]
     if first.islower() and not caseless:
         return False
-    if mark != ".":
-        return True
-    if re.search(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$", block[: stop.start()]):
-        return False  # "1. Open the menu. 2. Choose": a list in running text
-    return not _abbreviation(before, following)
+    # "1. Open the menu. 2. Choose": the number of an item in running text ends nothing.
+    item = re.search(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$", block[: stop.start()])
+    return mark != "." or (item is None and not _abbreviation(before, following))
 
 
 def _abbreviation(before: str, following: str) -> bool:

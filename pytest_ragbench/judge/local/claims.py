@@ -1,5 +1,7 @@
 """Answers cut into claims: statements that can be verified one by one."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re
@@ -13,7 +15,7 @@ _OPENER = re.compile(
     r"^(?:"
     r"(?:according to|based on|per|as (?:stated|described|mentioned|noted) in|as per|from|in) (?:the |your |our |this )?"
     r"(?:provided |given |available |retrieved |above |following |official )*"
-    r"(?:context|contexts|document|documents|documentation|docs|information|text|texts|passage|passages|source|sources|chunks?)"
+    r"(?:contexts?|documents?|documentation|docs|information|texts?|passages?|sources?|chunks?)\b"
     r"(?: (?:provided|above|given|below))?,? ?(?::|that )?"
     r"|(?:the|this) (?:context|document|documentation|text|passage) (?:says|states|mentions|explains|notes|indicates) that "
     r"|(?:well|yes|no|yeah|yep|yea|nope|oh|ok|okay|sure|of course|certainly|absolutely|great question|good question|hi|hello|wow|indeed|so|in short|in summary|to summarize|in conclusion|overall)"

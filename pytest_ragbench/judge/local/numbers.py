@@ -154,9 +154,11 @@ def _japanese(text: str) -> list[Number]:
             continue
         if kanji_only and (
             _NOT_NUMBERS_JA.match(text, match.start())
-            or (following not in COUNTERS_JA or not following)
-            and not (len(run) >= 2 and re.search("[十百千万億兆]", run))
-            and text[match.start() - 1 : match.start()] != "第"
+            or (
+                (following not in COUNTERS_JA or not following)
+                and not (len(run) >= 2 and re.search("[十百千万億兆]", run))
+                and text[match.start() - 1 : match.start()] != "第"
+            )
         ):
             continue
         value = _kanji_value(run)
@@ -237,9 +239,9 @@ def _words(text: str) -> list[Number]:
                 continue
             flush()
             continue
-        if pending and re.search(r"[^\s-]", text[pending[-1][0].end() : match.start()].replace("and", "")):
-            flush()
-        elif pending and not _extends([number for _, number in pending], value):
+        if (
+            pending and re.search(r"[^\s-]", text[pending[-1][0].end() : match.start()].replace("and", ""))
+        ) or (pending and not _extends([number for _, number in pending], value)):
             flush()
         pending.append((match, value))
     flush()

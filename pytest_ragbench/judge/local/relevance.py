@@ -1,5 +1,7 @@
 """Does an answer answer? Abstentions, and what kind of thing a question asks for."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re

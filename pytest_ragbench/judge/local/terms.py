@@ -1,11 +1,14 @@
 """What a sentence says, as far as words show it: terms with weights, polarity and neighbours."""
 
+# ruff: noqa: SIM905
+
 from __future__ import annotations
 
 import re
 import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from pytest_ragbench.judge.local import lexicon
 from pytest_ragbench.judge.local.numbers import Number, numbers
@@ -32,9 +35,11 @@ _NOT_NEGATIVE = re.compile(
     "|なければな|なくてはな|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|ないよう"
 )
 _PREPOSITIONS = frozenset(
-    "of in on at by for with from to into onto as about over under between through during before after than against "
-    "toward towards via without "
-    "в во на с со к ко у из от до по за под над о об для без через перед между при про чем против вместо".split()
+    (
+        "of in on at by for with from to into onto as about over under between through during before "
+        "after than against toward towards via without в во на с со к ко у из от до по за под над о об "
+        "для без через перед между при про чем против вместо"
+    ).split()
 )
 _JOINS = frozenset("and but while whereas or и а но или".split())
 _SUBJECT_JA = ("が", "は", "も")
@@ -42,7 +47,6 @@ WEIGHT = {
     "word": 1.0,
     "name": 1.4,
     "number": 1.4,
-    "latin": 1.4,
     "katakana": 1.2,
     "hiragana": 0.5,
     "stop": 0.12,
@@ -84,7 +88,6 @@ class Sentence:
     keys: frozenset[str] = frozenset()
     numbers: list[Number] = field(default_factory=list)
     words: frozenset[str] = frozenset()
-    negations: int = 0
 
 
 @dataclass(slots=True)
@@ -115,158 +118,145 @@ def clean(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def analyse(sentence: str) -> Sentence:
-    """Terms of one sentence (or claim)."""
-    text = clean(sentence)
-    folded = text.casefold().replace("ё", "е")
-    quantities = numbers(text)
-    terms: list[Term] = []
-    clause = 0
-    link = ""
-    negate = ""
-    negations = 0
-    first = True
-    heading = _HEADING.match(text)
-    shouting = text.upper() == text and text.lower() != text
-    position = 0
-    skip_until = 0
-    queue = iter(quantities)
-    upcoming = next(queue, None)
-    for piece in _PIECE.finditer(text):
-        if piece.start() < skip_until and piece.end() <= skip_until:
-            continue
-        if upcoming is not None and piece.end() > upcoming.start:
-            key = "#" + ",".join(f"{value:g}" for value in sorted(upcoming.readings)) + upcoming.unit
-            terms.append(
-                Term(key, upcoming.text, "number", WEIGHT["number"] if upcoming.firm else 0.3, position, clause, link,
-                     number=upcoming, folded=upcoming.text.casefold())
-            )  # fmt: skip
-            position += 1
-            skip_until = upcoming.end
-            link = ""
-            first = False
-            upcoming = next(queue, None)
-            while upcoming is not None and upcoming.start < skip_until:
-                upcoming = next(queue, None)
-            if piece.end() <= skip_until or piece.lastgroup == "word":
-                continue
-        kind, surface = piece.lastgroup or "", piece.group()
-        if piece.start() < skip_until:
-            surface = text[skip_until : piece.end()]
-            if not surface:
-                continue
-        if kind == "mark":
-            if surface in ",;:()—–、。!?":
-                clause += 1
-                negate = ""
-                link = ""
-            if surface in '.!?:"«(':
-                first = True
-            continue
-        if kind == "word":
-            word = surface.casefold().replace("ё", "е")
-            negative = word in lexicon.NEGATION_EN or word in lexicon.NEGATION_RU or word.endswith("n't")
-            bare = word.removesuffix("n't") if word.endswith("n't") else re.sub(r"'\w+$", "", word)
-            if negative:
-                following = text[piece.end() : piece.end() + 8].lstrip().casefold()
-                if not following.startswith(("only", "только")):
-                    negate, negations = "without" if word in ("without", "без") else "not", negations + 1
-                terms.append(Term(word, surface, "stop", WEIGHT["stop"], position, clause))
-                position += 1
-                continue
-            if word in _JOINS:
-                clause += 1
-            if word in ("but", "но", "а"):
-                negate = ""
-            stop = bare in lexicon.STOP_EN or bare in lexicon.STOP_RU
-            if bare in _PREPOSITIONS:
-                link = bare
-            if stop:
-                terms.append(Term(stem(bare), surface, "stop", WEIGHT["stop"], position, clause, folded=bare))
-                position += 1
-                first = first and bare in ("the", "a", "an")
-                continue
-            capital = surface[0].isupper()
-            titled = heading is not None and piece.end() <= heading.end()
-            name = capital and not shouting and not titled and (not first or surface[1:] != surface[1:].lower())
-            if not name and capital and first and not shouting and not titled:
-                following_word = re.match(r"[ -]([^\W\d_])([^\W\d_]?)", text[piece.end() : piece.end() + 3])
-                name = (
-                    following_word is not None
-                    and following_word.group(1).isupper()
-                    and following_word.group(2).islower()
-                )
-            kind = "name" if name or any(c.isdigit() for c in bare) else "word"
-            key = stem(bare)
-            terms.append(
-                Term(key, surface, kind, WEIGHT[kind], position, clause, link, negate, folded=bare)
-            )
-            position += 1
-            negate = ""
-            link = ""
-            first = False
-            continue
-        first = False
-        if kind == "hiragana":
-            tail = surface
-            if (
-                terms
-                and terms[-1].kind in ("kanji", "katakana", "latin", "number", "hiragana")
-                and piece.start() > 0
-            ):
-                previous = terms[-1]
-                if _NEGATIVE_TAIL.search(tail) and not _NOT_NEGATIVE.search(
-                    text[max(0, piece.start() - 1) : piece.end() + 2]
-                ):
-                    previous.negated = "not"
-                    negations += 1
-                previous.link = previous.link or _particle(tail)
-            for run in _kana_words(tail):
-                terms.append(Term(run, run, "hiragana", WEIGHT["hiragana"], position, clause, folded=run))
-                position += 1
-            continue
-        weight = WEIGHT["katakana"] if kind == "katakana" else min(2.4, 0.6 * len(surface))
-        if kind == "katakana" and len(surface) < 2:
-            weight = 0.3
-        if surface in lexicon.GENERIC_JA:
-            weight = 0.2
-        time = next((word for word in lexicon.TIME_JA if surface.startswith(word) and surface != word), "")
-        if time:
-            terms.append(Term(time, time, kind, 1.2, position, clause, folded=time))
-            position += 1
-            surface = surface.removeprefix(time)
-            weight = min(2.4, 0.6 * len(surface))
-        terms.append(Term(surface, surface, kind, weight, position, clause, folded=surface))
-        position += 1
-    content = [term for term in terms if term.content]
+    """Terms of one sentence (or claim). Cached."""
+    reader = _Reader(clean(sentence))
+    reader.read()
+    folded = reader.text.casefold().replace("ё", "е")
     return Sentence(
-        text=text,
+        text=reader.text,
         folded=folded,
-        terms=terms,
-        content=content,
-        keys=frozenset(term.key for term in terms),
-        numbers=quantities,
+        terms=reader.terms,
+        content=[term for term in reader.terms if term.content],
+        keys=frozenset(term.key for term in reader.terms),
+        numbers=reader.numbers,
         words=frozenset(re.findall(r"[^\W\d_]+", folded)),
-        negations=negations,
     )
 
 
+class _Reader:
+    """Reads a sentence from left to right and keeps what the words before say about the next one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.numbers = numbers(text)
+        self.terms: list[Term] = []
+        self.clause = 0
+        self.link = ""
+        self.denied = ""
+        self.first = True  # at a place where any word has a capital
+        heading = _HEADING.match(text)
+        self.heading_end = heading.end() if heading else 0
+        self.shouting = text.upper() == text and text.lower() != text
+
+    def read(self) -> None:
+        waiting = list(reversed(self.numbers))
+        done = 0
+        for piece in _PIECE.finditer(self.text):
+            if piece.end() <= done:
+                continue
+            if waiting and piece.end() > waiting[-1].start:
+                number = waiting.pop()
+                self.number(number)
+                done = number.end
+                if piece.end() <= done or piece.lastgroup == "word":
+                    continue
+            start = max(piece.start(), done)
+            surface = self.text[start : piece.end()]
+            if piece.lastgroup == "mark":
+                self.mark(surface)
+            elif piece.lastgroup == "word":
+                self.word(surface, piece.end())
+            elif piece.lastgroup == "hiragana":
+                self.hiragana(surface, piece)
+            else:
+                self.run(surface, piece.lastgroup or "kanji")
+
+    def add(self, key: str, text: str, kind: str, weight: float, **more: Any) -> None:
+        self.terms.append(Term(key, text, kind, weight, len(self.terms), self.clause, **more))
+
+    def number(self, number: Number) -> None:
+        key = "#" + ",".join(f"{value:g}" for value in sorted(number.readings)) + number.unit
+        weight = WEIGHT["number"] if number.firm else 0.3
+        self.add(
+            key, number.text, "number", weight, link=self.link, number=number, folded=number.text.casefold()
+        )
+        self.link, self.first = "", False
+
+    def mark(self, mark: str) -> None:
+        if mark in ",;:()—–、。!?":
+            self.clause += 1
+            self.denied = self.link = ""
+        if mark in '.!?:"«(':
+            self.first = True
+
+    def word(self, surface: str, end: int) -> None:
+        word = surface.casefold().replace("ё", "е")
+        bare = word.removesuffix("n't") if word.endswith("n't") else re.sub(r"'\w+$", "", word)
+        if word in lexicon.NEGATION_EN or word in lexicon.NEGATION_RU or word.endswith("n't"):
+            if not self.text[end : end + 8].lstrip().casefold().startswith(("only", "только")):
+                self.denied = "without" if word in ("without", "без") else "not"
+            self.add(word, surface, "stop", WEIGHT["stop"])
+            return
+        if word in _JOINS:
+            self.clause += 1
+        if word in ("but", "но", "а"):
+            self.denied = ""
+        if bare in _PREPOSITIONS:
+            self.link = bare
+        if bare in lexicon.STOP_EN or bare in lexicon.STOP_RU:
+            self.add(stem(bare), surface, "stop", WEIGHT["stop"], folded=bare)
+            self.first = self.first and bare in ("the", "a", "an")
+            return
+        name = self.is_name(surface, end) or any(character.isdigit() for character in bare)
+        key = stem(bare)
+        kind = "name" if name else "word"
+        self.add(key, surface, kind, WEIGHT[kind], link=self.link, negated=self.denied, folded=bare)
+        self.denied = self.link = ""
+        self.first = False
+
+    def is_name(self, surface: str, end: int) -> bool:
+        if not surface[0].isupper() or self.shouting or end <= self.heading_end:
+            return False
+        if not self.first or surface[1:] != surface[1:].lower():
+            return True
+        # "Kurt Cobain was ...": a capital at the start tells nothing, two in a row do.
+        return re.match(r"[ -][^\W\d_]", self.text[end : end + 2]) is not None and (
+            self.text[end + 1].isupper() and self.text[end + 2 : end + 3].islower()
+        )
+
+    def hiragana(self, surface: str, piece: re.Match[str]) -> None:
+        if self.terms and self.terms[-1].kind != "stop":
+            previous = self.terms[-1]
+            around = self.text[max(0, piece.start() - 1) : piece.end() + 2]
+            if _NEGATIVE_TAIL.search(surface) and not _NOT_NEGATIVE.search(around):
+                previous.negated = "not"
+            previous.link = previous.link or _particle(surface)
+        for word in _kana_words(surface):
+            self.add(word, word, "hiragana", WEIGHT["hiragana"], folded=word)
+        self.first = False
+
+    def run(self, surface: str, kind: str) -> None:
+        """A run of kanji or katakana; kanji weigh by their number."""
+        time = next((word for word in lexicon.TIME_JA if surface.startswith(word) and surface != word), "")
+        if time:
+            self.add(time, time, kind, WEIGHT["katakana"], folded=time)
+            surface = surface.removeprefix(time)
+        if surface in lexicon.GENERIC_JA:
+            weight = 0.2
+        elif kind == "katakana":
+            weight = WEIGHT["katakana"] if len(surface) > 1 else 0.3
+        else:
+            weight = min(2.4, 0.6 * len(surface))
+        self.add(surface, surface, kind, weight, folded=surface)
+        self.first = False
+
+
+_PARTICLES = "から より まで によって により が は を に へ と も の で".split()
+
+
 def _particle(tail: str) -> str:
-    for particle in (
-        "から",
-        "より",
-        "まで",
-        "によって",
-        "により",
-        "が",
-        "は",
-        "を",
-        "に",
-        "へ",
-        "と",
-        "も",
-        "の",
-        "で",
-    ):
+    """The case particle that a hiragana run begins with; topic and subject are one."""
+    for particle in _PARTICLES:
         if tail.startswith(particle):
             return "が" if particle in _SUBJECT_JA else "により" if particle == "によって" else particle
     return ""

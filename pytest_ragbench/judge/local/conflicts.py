@@ -1,0 +1,459 @@
+"""Facts of a claim that a sentence has otherwise: the signals that lower support."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pytest_ragbench.judge.local import contrasts, lexicon
+from pytest_ragbench.judge.local.matching import agree, pairs_of, same
+from pytest_ragbench.judge.local.numbers import Number
+from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
+
+
+def conflicts(
+    claim: Sentence,
+    chunk: Chunk,
+    s: int,
+    *,
+    window: Sequence[int],
+    scores: list[list[float]],
+    question: str,
+) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """What in the claim is not as sentence ``s`` has it. Signals are 0 where all agrees."""
+    source = chunk.sentences[s]
+    heard = {s, *window}
+    problems: list[tuple[str, str]] = []
+    signals: dict[str, float] = {}
+
+    lacking = [
+        term for i, term in enumerate(claim.terms)
+        if term.number is not None and term.number.firm and not any(scores[i][h] for h in heard)
+    ]  # fmt: skip
+    absent_numbers = sum(_weight_of_lacking(term, claim, source, chunk) for term in lacking)
+    signals["number"] = min(2.0, absent_numbers)
+    problems += [("number", _number_problem(term, chunk)) for term in lacking]
+
+    misplaced = _misplaced(claim, source)
+    signals["misplaced"] = float(misplaced is not None)
+    if misplaced is not None:
+        problems.append(("misplaced", f"says {misplaced[1]} there, not {misplaced[0]}"))
+
+    asked = question.casefold()
+    absent = [
+        term for i, term in enumerate(claim.terms)
+        if (term.kind == "name" or (term.kind == "katakana" and len(term.key) >= 3)) and max(scores[i]) < 0.5
+    ]  # fmt: skip
+    signals["name"] = min(
+        2.0, sum(0.4 if term.folded[:4] in asked else 1.0 if term.kind == "name" else 0.4 for term in absent)
+    )
+    problems += [("name", f"does not mention {term.text}") for term in absent]
+
+    matched = pairs_of(claim, source)
+    denied = _negation(claim, source, matched, [chunk.sentences[h] for h in heard])
+    signals["negation"] = float(denied is not None)
+    if denied is not None:
+        problems.append(("negation", f"says the opposite (not {denied})"))
+
+    opposite = _contrast(claim, source, chunk, heard)
+    signals["contrast"] = opposite[2] if opposite is not None else 0.0
+    if opposite is not None:
+        problems.append(("contrast", f"says {opposite[1]}, not {opposite[0]}"))
+
+    swapped = _swap(claim, source, matched)
+    signals["swap"] = float(swapped is not None)
+    if swapped is not None:
+        problems.append(("swap", f"has {swapped[0]} and {swapped[1]} the other way round"))
+
+    quantifier = _quantifier(claim, source)
+    signals["quantifier"] = float(quantifier is not None)
+    if quantifier is not None:
+        problems.append(("quantifier", quantifier))
+
+    hedged = _hedged(claim, source, matched)
+    signals["hedge"] = float(hedged is not None)
+    if hedged is not None:
+        problems.append(("hedge", f"is less sure ({hedged})"))
+
+    replaced = _replaced(claim, source, matched)
+    taken = {other.index for _, other in matched if other is not None}
+    weight = sum(term.weight for term in source.content)
+    close = sum(term.weight for term in source.content if term.index in taken) / weight if weight else 0.0
+    signals["replaced"] = min(2, len(replaced)) * min(1.0, max(0.0, 2 * close - 1))
+    problems += [("replaced", f"says {theirs} where the claim says {mine}") for mine, theirs in replaced]
+
+    personal = (
+        bool({"i", "my", "me", "i'm"} & {t.key for t in claim.terms})
+        and not {"i", "my", "we", "our"} & source.words
+    )
+    signals["personal"] = float(personal)
+    if personal:
+        problems.append(("personal", "says nothing about the speaker"))
+    return signals, problems
+
+
+def _negation(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], heard: Sequence[Sentence]
+) -> str | None:
+    """A word that is denied on one side only; None where each side denies something, or neither."""
+
+    def heard_so(term: Term) -> bool:
+        return any(same(term, other) and agree(term, other) for part in heard for other in part.content)
+
+    def shifted(term: Term, other: Term) -> bool:
+        """Denied with the same word right beside: without the net / without access to the net."""
+        marker = term.negated or other.negated
+        if not marker:
+            return False
+        beside = source.content if term.negated else claim.content
+        place = other if term.negated else term
+        return any(t.negated == marker and 0 < abs(t.index - place.index) <= 2 for t in beside)
+
+    clashes = [
+        (t, o)
+        for t, o in matched
+        if o is not None and not agree(t, o) and not heard_so(t) and not shifted(t, o)
+    ]  # fmt: skip
+    mine = [term for term, other in clashes if term.negated]
+    theirs = [other for term, other in clashes if not term.negated]
+    if bool(mine) == bool(theirs):
+        return None
+    return (mine or theirs)[0].text
+
+
+def _contrast(
+    claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int]
+) -> tuple[str, str, float] | None:
+    """(word of the claim, its opposite in the sentence, how sure), where the sentence lacks the first.
+
+    Less sure where another sentence that was heard has the word: it may belong there.
+    """
+    sides: dict[int, dict[int, Term]] = {}
+    for term in source.terms:
+        if (entry := contrasts.CONTRAST.get(term.key)) is not None:
+            sides.setdefault(entry[0], {})[entry[1]] = term
+    keys = {term.key for term in claim.terms}
+    for term in claim.terms:
+        entry = contrasts.CONTRAST.get(term.key)
+        if entry is None or entry[0] not in sides or entry[1] in sides[entry[0]]:
+            continue
+        other = next(iter(sides[entry[0]].values()))
+        if other.key in keys or bool(term.negated) != bool(other.negated):
+            continue
+        elsewhere = any(term.key in chunk.sentences[h].keys for h in heard)
+        return term.text, other.text, 0.8 if elsewhere else 1.0
+    around = "\n".join(chunk.sentences[h].folded for h in sorted(heard))
+    return _contrast_ja(claim.folded, source.folded, around)
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def _contrast_ja(claim: str, source: str, around: str) -> tuple[str, str, float] | None:
+    if not _HAN.search(claim):
+        return None
+    for row in contrasts.CONTRAST_JA:
+        mine = _sides(claim, row)
+        if len(mine) != 1:
+            continue
+        theirs = _sides(source, row)
+        if not theirs or mine.keys() & theirs.keys():
+            continue
+        side, word = next(iter(mine.items()))
+        elsewhere = side in _sides(around, row)
+        # One kanji alone (north, up) is part of many words; then the other sentence is believed.
+        if not elsewhere or len(word) > 1:
+            return word, next(iter(theirs.values())), 0.8 if elsewhere else 1.0
+    return None
+
+
+def _sides(text: str, row: Sequence[tuple[str, int]]) -> dict[int, str]:
+    """Which sides of a row occur in the text; longer words hide the shorter ones inside them."""
+    found: dict[int, str] = {}
+    for word, side in row:
+        if word in text:
+            found.setdefault(side, word)
+            text = text.replace(word, " ")
+    return found
+
+
+def _swap(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> tuple[str, str] | None:
+    """Two words that stand in each other's roles: A sued B / B sued A, from A to B / from B to A."""
+    if _passive(claim) != _passive(source):
+        return None
+    pairs = [
+        (t, o)
+        for t, o in matched
+        if o is not None and t.number is None and t.kind != "hiragana" and t.weight >= 0.9
+    ]
+    for i, (a, a2) in enumerate(pairs):
+        for b, b2 in pairs[i + 1 :]:
+            if a.key == b.key or a2.index == b2.index:
+                continue
+            if a.link != b.link and a.link == b2.link and b.link == a2.link and {a.link, b.link} <= _ROLES:
+                # One of them without a preposition is the subject; it must stand before the other.
+                shared = any(a.index < t.index < b.index for t, _ in pairs)
+                if (a.link and b.link) or (shared and (a.index < b.index) != (a2.index < b2.index)):
+                    return a.text, b.text
+                continue
+            if a.link or b.link or a2.link or b2.link or a.kind == "kanji" or not _cased(a, b, a2, b2):
+                continue
+            around = a.clause == b.clause and b2.index < a2.index and a2.clause == b2.clause
+            around = (
+                around
+                and {a.kind, b.kind, a.text[:1].islower(), b.text[:1].islower()}
+                != {"name", "word", True, False}
+                and b.index - a.index <= 3
+            )
+            if around and any(
+                same(t, o)
+                for t in claim.content if a.index < t.index < b.index
+                for o in source.content if b2.index < o.index < a2.index
+            ):  # fmt: skip
+                return a.text, b.text
+    return None
+
+
+_ROLES = frozenset(
+    [
+        "",
+        "from",
+        "to",
+        "of",
+        "by",
+        "than",
+        "against",
+        "over",
+        "for",
+        "из",
+        "от",
+        "до",
+        "в",
+        "на",
+        "к",
+        "с",
+        "чем",
+        "против",
+        "が",
+        "を",
+        "に",
+        "から",
+        "より",
+        "まで",
+        "により",
+    ]
+)
+
+
+def _cased(a: Term, b: Term, a2: Term, b2: Term) -> bool:
+    """True where order tells the roles: in English, and in Russian between words whose form tells nothing.
+
+    Otherwise Russian changes the endings of both words, and the order is free.
+    """
+    if a.folded.isascii() and b.folded.isascii():
+        return True
+    if a.folded != a2.folded and b.folded != b2.folded:
+        return True
+    return (
+        a.folded == a2.folded
+        and b.folded == b2.folded
+        and not re.search("[аеиоуыэюяьй]$", a.folded)
+        and not re.search("[аеиоуыэюяьй]$", b.folded)
+    )
+
+
+_PASSIVE_EN = re.compile(
+    r"\b(?:is|are|was|were|be|been|being) (?:\w+ ){0,2}?\w+(?:ed|en|wn|ught|ade|old|nt|ld) (?:\w+ ){0,3}?by\b"
+)
+
+
+_PASSIVE_RU = re.compile(
+    r"\w+(?:ан|ен|ян|ана|ена|яна|аны|ены|ано|ено|ается|яется|уется|ались|алась|ался)\b.*?\w+(?:ом|ем|ой|ей|ами|ями)\b"
+)
+
+
+def _passive(sentence: Sentence) -> bool:
+    text = sentence.folded
+    return bool(
+        _PASSIVE_EN.search(text)
+        or _PASSIVE_RU.search(text)
+        or re.search("[らかさたなまわが]れ(?:た|て|る|ま)", text)
+    )
+
+
+def _quantifier(claim: Sentence, source: Sentence) -> str | None:
+    mine = {term.key for term in claim.terms} | claim.words
+    theirs = {term.key for term in source.terms} | source.words
+    universal = next((t.text for t in claim.terms if t.key in lexicon.UNIVERSAL), None) or _first(
+        lexicon.UNIVERSAL_JA, claim.folded
+    )
+    has_universal = (
+        bool(lexicon.UNIVERSAL & theirs) or _first(lexicon.UNIVERSAL_JA, source.folded) is not None
+    )
+    if universal is not None and not has_universal:
+        partial = next((t.text for t in source.terms if t.key in lexicon.PARTIAL), None) or _first(
+            lexicon.PARTIAL_JA, source.folded
+        )
+        mine_partial = bool(lexicon.PARTIAL & mine) or _first(lexicon.PARTIAL_JA, claim.folded) is not None
+        if partial is not None and not mine_partial:
+            return f"says {partial}, not {universal}"
+    only = next(iter(sorted(lexicon.EXCLUSIVE & mine)), None) or _first(
+        lexicon.EXCLUSIVE_JA, _NOT_ONLY.sub("", claim.folded)
+    )
+    if (
+        only is not None
+        and not lexicon.EXCLUSIVE & theirs
+        and _first(lexicon.EXCLUSIVE_JA, source.folded) is None
+    ):
+        return f"does not say {only}"
+    return None
+
+
+_NOT_ONLY = re.compile("だけで(?:は)?な|どれだけ|のみならず|しかし|しかも")
+
+
+def _first(words: Sequence[str], text: str) -> str | None:
+    return next((word for word in words if word in text), None)
+
+
+def _hedged(claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]) -> str | None:
+    """A word like "may" or "almost" in the clause that the claim repeats without it."""
+    if {form for term in claim.terms for form in (term.key, term.folded)} & (
+        lexicon.HEDGE | lexicon.ABLE
+    ) or _first(lexicon.HEDGE_JA, claim.folded):
+        return None
+    clauses = [other.clause for _, other in matched if other is not None]
+    for place, term in enumerate(source.terms, start=1):
+        if place < len(source.terms) and source.terms[place].text.casefold() in ("not", "only"):
+            continue  # "may not" forbids
+        if {term.key, term.folded} & lexicon.HEDGE and clauses.count(term.clause) * 2 > len(clauses):
+            return term.text
+    return _first(lexicon.HEDGE_JA, source.folded)
+
+
+def _misplaced(claim: Sentence, source: Sentence) -> tuple[str, str] | None:
+    """A number or name of the claim, and the one that stands in its place where the sentence has both.
+
+    "It was signed in 1952 and took effect in 1953" does not say that it took effect in 1952: beside
+    the word that goes with the year in the claim stands another year, in the same clause.
+    """
+    named = {o.key for o in source.content if o.kind == "name"}
+    for term in claim.content:
+        word = _companion(term, claim, name=term.kind == "name" or (term.index == 0 and term.key in named))
+        if word is None:
+            continue
+        companions = [o for o in source.content if same(word, o)]
+        places = [o for o in source.content if same(term, o)]
+        rivals = [
+            o for o in source.content
+            if _comparable(term, o) and o not in places and not any(same(t, o) for t in claim.content)
+        ]  # fmt: skip
+        if not companions or not places or not rivals:
+            continue
+
+        def distance(place: Term, companions: list[Term] = companions) -> int:
+            return min(abs(place.index - w.index) + 2 * abs(place.clause - w.clause) for w in companions)
+
+        rival = min(rivals, key=distance)
+        own = min(places, key=distance)
+        if term.number is None and (
+            len(claim.content) > 8
+            or own.clause == min(companions, key=lambda w: abs(w.index - rival.index)).clause
+        ):
+            continue
+        if (
+            distance(rival) + 2 <= distance(own)
+            and (term.number is not None or distance(rival) <= 2)
+            and not _listed(own, rival, source)
+        ):
+            return term.text, rival.text
+    return None
+
+
+def _companion(term: Term, claim: Sentence, *, name: bool) -> Term | None:
+    """The word that a number or name goes with: mostly before it, after it in Japanese and for subjects."""
+    others = [t for t in claim.content if t.number is None and t.kind != "name" and t.weight >= 0.4]
+    before = [t for t in others if t.index < term.index]
+    after = [t for t in others if t.index > term.index]
+    if term.number is not None:
+        month = next((t for t in claim.content if t.number is not None and t.number.unit == "month"), None)
+        if month is not None and term is not month and abs(term.index - month.index) == 1:
+            return month
+        japanese = any(t.kind in ("kanji", "hiragana") for t in claim.content)
+        order = (after[:1] or before[-1:]) if japanese else (before[-1:] or after[:1])
+    elif name:
+        order = before[-1:] if term.link else after[:1]
+    elif term.kind == "katakana" and term.link == "が":
+        order = after[:1]
+    else:
+        return None
+    return order[0] if order else None
+
+
+def _comparable(term: Term, other: Term) -> bool:
+    """True where ``other`` could stand in the place of ``term``: years with years, names with names."""
+    if term.number is None or other.number is None:
+        names = {"name", "word"} if term.index == 0 else {term.kind}
+        return term.number is None and other.number is None and other.kind in names - {"word"}
+    return term.number.unit == other.number.unit and _year(term.number) == _year(other.number)
+
+
+def _listed(one: Term, other: Term, source: Sentence) -> bool:
+    """True where nothing but items and "and" stands between the two: a list, all of it meant."""
+    low, high = sorted((one.index, other.index))
+    between = [t for t in source.terms if low < t.index < high]
+    return all(t.kind == one.kind or t.text.casefold() in ("and", "or", "и", "или") for t in between)
+
+
+def _year(number: Number) -> bool:
+    return 1000 <= max(number.readings) <= 2100
+
+
+def _replaced(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> list[tuple[str, str]]:
+    """Words of the claim whose neighbours match a place where the sentence has another word."""
+    taken = {other.index for _, other in matched if other is not None}
+    places = {term.index: place for place, term in enumerate(source.content)}
+    found = []
+    for i, (term, other) in enumerate(matched):
+        if other is not None or term.number is not None or term.weight < 0.6:
+            continue
+        before = matched[i - 1][1] if i else None
+        after = matched[i + 1][1] if i + 1 < len(matched) else None
+        slot = None
+        if before is not None and after is not None:
+            low, high = places[before.index], places[after.index]
+            if 1 < high - low <= 3:
+                slot = source.content[low + 1 : high]
+        elif before is not None and i + 1 == len(matched):
+            slot = source.content[places[before.index] + 1 :][:1]
+        elif after is not None and i == 0:
+            slot = source.content[max(0, places[after.index] - 1) : places[after.index]]
+        free = [t for t in slot or [] if t.index not in taken and t.kind != "hiragana"]
+        if free:
+            found.append((term.text, free[0].text))
+    return found
+
+
+def _weight_of_lacking(term: Term, claim: Sentence, source: Sentence, chunk: Chunk) -> float:
+    """1 for a number that the chunk lacks, less where it may have been counted or stands elsewhere."""
+    if not _absent(term, chunk):
+        return 0.6
+    number = term.number
+    small = number is not None and max(number.readings) <= 10 and number.unit in ("", "person")
+    stated = [n for n in source.numbers if not any(n.matches(mine) for mine in claim.numbers)]
+    return 0.4 if small and not stated else 1.0
+
+
+def _absent(term: Term, chunk: Chunk) -> bool:
+    number = term.number
+    return not any(number is not None and number.matches(n) for part in chunk.sentences for n in part.numbers)
+
+
+def _number_problem(term: Term, chunk: Chunk) -> str:
+    if _absent(term, chunk):
+        return f"does not have the number {term.text}"
+    return f"has {term.text} elsewhere, not for this"

@@ -1,0 +1,141 @@
+"""Which words of a chunk stand for which words of a claim."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pytest_ragbench.judge.local import contrasts
+from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
+from pytest_ragbench.text import stem
+
+SYNONYM = 0.85
+
+
+NEGATED = 0.85
+
+
+_PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "не", "без", "бес")
+
+
+def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
+    """For each term of the claim and each sentence of the chunk: 0..1, how far the sentence has it."""
+    rows = []
+    for term in claim.terms:
+        if term.number is not None:
+            rows.append(
+                [float(any(term.number.matches(other) for other in part.numbers)) for part in chunk.sentences]
+            )
+        elif term.kind in ("kanji", "katakana", "hiragana"):
+            rows.append([_run_match(term.key, term.kind, part.folded) for part in chunk.sentences])
+        else:
+            alike = _alike(term, chunk)
+            rows.append(
+                [
+                    max((v for k, v in alike.items() if k in part.keys), default=0.0)
+                    for part in chunk.sentences
+                ]
+            )
+    return rows
+
+
+def _alike(term: Term, chunk: Chunk) -> dict[str, float]:
+    """Stems in the chunk that stand for the term (its forms, synonyms, negated forms), with 0..1."""
+    key = term.key
+    alike = {key: 1.0}
+    if not term.content:
+        return alike
+    if len(key) >= 4:
+        for other in chunk.stems.get(key[:3], ()):
+            if other != key and (value := _form_of(key, other)):
+                alike[other] = value
+    for row in contrasts.SYNONYM.get(key, ()):
+        alike |= {other: SYNONYM for other in contrasts.SYNONYM_ROWS[row] if other not in alike}
+    alike |= {other: NEGATED for other in _negated_forms(term.folded) if other not in alike}
+    return alike
+
+
+@lru_cache(maxsize=65536)
+def _negated_forms(word: str) -> frozenset[str]:
+    """Stems of the word with a negative prefix, or without the one it has: available, unavailable."""
+    if len(word) < 5:
+        return frozenset()
+    forms = {stem(word[len(p) :]) for p in _PREFIXES if word.startswith(p) and len(word) - len(p) >= 4}
+    script = _PREFIXES[:7] if word.isascii() else _PREFIXES[7:]
+    return frozenset(forms | {stem(prefix + word) for prefix in script})
+
+
+@lru_cache(maxsize=65536)
+def _form_of(one: str, other: str) -> float:
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
+        return 0.9
+    common = 0
+    while common < len(short) and short[common] == long[common]:
+        common += 1
+    return 0.75 if common >= 5 and common / len(long) >= 0.7 else 0.0
+
+
+@lru_cache(maxsize=65536)
+def _run_match(run: str, kind: str, folded: str) -> float:
+    if run in folded:
+        return 1.0
+    if kind == "katakana":
+        for length in range(len(run) - 1, 2, -1):
+            if any(run[i : i + length] in folded for i in range(len(run) - length + 1)):
+                return 0.8 * length / len(run)
+        return 0.0
+    if kind == "hiragana" or len(run) == 1:
+        return 0.0
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    by_pair = sum(pair in folded for pair in pairs) / len(pairs)
+    by_one = sum(character in folded for character in run) / len(run)
+    return max(0.9 * by_pair, 0.6 * by_one)
+
+
+def pairs_of(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]]:
+    """Each content term of the claim with the term of the sentence that it matches, in claim order."""
+    pairs: list[tuple[Term, Term | None]] = []
+    used: set[int] = set()
+    previous = -1
+    for term in claim.content:
+        options = [other for other in source.content if same(term, other)]
+        free = [other for other in options if other.index not in used] or options
+        # Of several, the one that follows the last match keeps the order of the sentence.
+        best = min(
+            free, key=lambda other: (other.index < previous, abs(other.index - previous)), default=None
+        )
+        if best is not None:
+            used.add(best.index)
+            previous = best.index
+        pairs.append((term, best))
+    return pairs
+
+
+def same(one: Term, other: Term) -> bool:
+    """True where two terms may be the same word (its forms, synonyms, negated forms) or number."""
+    if one.key == other.key:
+        return True
+    if one.number is not None or other.number is not None:
+        return one.number is not None and other.number is not None and one.number.matches(other.number)
+    if one.kind in ("kanji", "katakana"):
+        shorter = min(one.key, other.key, key=len)
+        return other.kind == one.kind and len(shorter) >= 2 and (one.key in other.key or other.key in one.key)
+    rows = contrasts.SYNONYM.get(one.key)
+    if rows is not None and rows & contrasts.SYNONYM.get(other.key, frozenset()):
+        return True
+    if one.key[:3] == other.key[:3]:
+        return len(one.key) >= 4 and len(other.key) >= 4 and _form_of(one.key, other.key) > 0
+    return one.key[-2:] == other.key[-2:] and opposite(one, other)
+
+
+def opposite(one: Term, other: Term) -> bool:
+    """True where one of two words is the other with a negative prefix: 対応 and 非対応."""
+    if one.kind == "kanji" or other.kind == "kanji":
+        short, long = sorted((one.key, other.key), key=len)
+        return len(short) >= 2 and long[0] in "不無非未" and long[1:] == short
+    return one.key in _negated_forms(other.folded) or other.key in _negated_forms(one.folded)
+
+
+def agree(one: Term, other: Term) -> bool:
+    """True where both are affirmed or both denied, a negative prefix counting as a denial."""
+    return (bool(one.negated) != bool(other.negated)) == opposite(one, other)

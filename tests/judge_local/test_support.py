@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ragbench.judge.local import answer_support, verify
+
+CHUNKS = [
+    "Delivery takes three days. The courier calls before noon.",
+    "Customers can return a product within 30 days. A receipt is needed. Shoes are not refunded.",
+]
+PROBES = Path(__file__).parents[2] / "benchmarks" / "local_judge_probes.jsonl"
+
+
+def test_a_supported_claim_names_its_chunk() -> None:
+    support = verify("Products can be returned within 30 days.", CHUNKS)
+    assert support.value >= 0.5
+    assert support.chunk == 2
+    assert support.reason == "chunk 2 says so"
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("Products can be returned within 60 days.", "the number 60 days is in no chunk"),
+        ("Delivery takes 30 days by courier.", "chunk 1 does not have the number 30 days"),
+        ("Shoes are refunded.", "chunk 2 says the opposite (not refunded)"),
+        ("The courier calls after noon.", "chunk 1 says before, not after"),
+        ("Customers can return a product in Tokyo within 30 days.", "no chunk mentions Tokyo"),
+        ("Elephants paint landscapes.", "no chunk says so; missing: Elephants, paint, landscapes"),
+    ],
+)
+def test_the_reason_says_what_is_wrong(claim: str, reason: str) -> None:
+    support = verify(claim, CHUNKS)
+    assert support.reason == reason
+    if "Tokyo" not in claim:
+        assert support.value < 0.5
+
+
+def test_no_chunks_and_nothing_to_check() -> None:
+    assert verify("The sky is blue.", []).value == 0.0
+    assert verify("The sky is blue.", ["", "  "]).reason == "no chunk was retrieved"
+    assert verify("It is.", CHUNKS).reason == "it says nothing that can be checked"
+
+
+def test_words_scattered_over_chunks_do_not_add_up() -> None:
+    scattered = ["The red lamp hangs here.", "A tall tower stands there.", "Paint was bought in Lyon."]
+    together = ["The red tower in Lyon was bought."]
+    claim = "The red tower in Lyon was bought."
+    assert verify(claim, scattered).value < 0.5 <= verify(claim, together).value
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The plan has 1,000 users.", "The plan has 1000 users."),
+        ("В тарифе 1 000 пользователей.", "В тарифе тысяча пользователей, то есть 1000 пользователей."),
+        ("参加者は二十五人です。", "参加者は25人です。"),
+        ("人口は420万人です。", "人口は4200000人です。"),
+        ("参加費は１２００円です。", "参加費は1,200円です。"),
+        ("It opened on 5 May 1903.", "It opened on May 5, 1903."),
+    ],
+)
+def test_notations_of_a_number_are_one_number(one: str, other: str) -> None:
+    assert verify(one, [other]).value >= 0.5
+
+
+def probes(part: str) -> list[dict[str, str]]:
+    rows = [json.loads(line) for line in PROBES.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["set"] == part]
+
+
+@pytest.mark.parametrize("probe", probes("tuned"), ids=lambda probe: f"{probe['id']}-{probe['kind']}")
+def test_one_changed_fact_turns_the_verdict(probe: dict[str, str]) -> None:
+    assert verify(probe["good"], [probe["context"]]).value >= 0.5
+    assert verify(probe["bad"], [probe["context"]]).value < 0.5
+
+
+def test_most_fresh_pairs_are_told_apart() -> None:
+    rows = probes("fresh")
+    good = sum(verify(row["good"], [row["context"]]).value >= 0.5 for row in rows)
+    bad = sum(verify(row["bad"], [row["context"]]).value < 0.5 for row in rows)
+    assert min(good, bad) >= 0.9 * len(rows)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60), st.lists(st.text(max_size=80), max_size=3), st.text(max_size=20))
+def test_any_texts_give_a_finite_value_and_always_the_same(
+    claim: str, chunks: list[str], question: str
+) -> None:
+    support = verify(claim, chunks, question)
+    assert 0.0 <= support.value <= 1.0
+    assert support.chunk is None or 1 <= support.chunk <= len(chunks)
+    assert support.reason
+    assert verify(claim, chunks, question) == support
+
+
+def test_answer_support_is_the_mean_over_claims() -> None:
+    one, other = "A receipt is needed.", "Elephants paint landscapes."
+    expected = (verify(one, CHUNKS).value + verify(other, CHUNKS).value) / 2
+    assert answer_support(f"{one} {other}", CHUNKS) == pytest.approx(expected)
