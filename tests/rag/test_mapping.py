@@ -298,7 +298,8 @@ def test_lines_of_json() -> None:
 
 
 def test_streams_that_hold_no_answer(ask: Ask, service: Service) -> None:
-    for stream in (": ping\n\n", SSE, "data: [DONE]\n\n", 'event: error\ndata: {"error": "boom"}\n\n'):
+    half = "data: За\n\nevent: error\ndata: upstream died\n\n"
+    for stream in (half, ": ping\n\n", SSE, "data: [DONE]\n\n", 'event: error\ndata: {"error": "boom"}\n\n'):
         service.acts = [reply(stream, "text/event-stream; charset=utf-8")]
         with pytest.raises(EndpointError, match="text/event-stream"):
             ask(stream)
