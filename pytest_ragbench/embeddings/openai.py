@@ -67,7 +67,7 @@ def openai_embedder(
 class OpenAIEmbedder:
     """Made by :func:`openai_embedder`."""
 
-    def __init__(  # noqa: PLR0917 - made by one function
+    def __init__(
         self,
         settings: ProviderSettings,
         model: str,

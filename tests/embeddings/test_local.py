@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from pytest_ragbench.embeddings import Embedder, embedder_from, local, local_embedder
 from pytest_ragbench.embeddings.models import ModelEmbedder
 from pytest_ragbench.engine.core import Engine

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+
 from pytest_ragbench.embeddings import embedder_from, sentence_transformers_embedder
 from pytest_ragbench.engine.core import Engine
 from pytest_ragbench.errors import UsageError

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.embeddings import callable_embedder, embedder_from
 from pytest_ragbench.embeddings.base import checked_vectors
 from pytest_ragbench.engine.core import Engine
