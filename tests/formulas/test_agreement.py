@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import agreement as a
 

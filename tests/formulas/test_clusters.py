@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import EmbeddingError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import clusters as c
 

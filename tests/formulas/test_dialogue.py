@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.errors import EmbeddingError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import dialogue as d
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import EndpointError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import many_queries as m
 from pytest_ragbench.metrics.formulas import retrieval as r

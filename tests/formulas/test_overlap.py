@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import overlap as o
 from pytest_ragbench.text import tokens
@@ -84,6 +85,41 @@ def test_ascii_scores_are_those_of_rouge_score(answer: str, reference: str, stem
     mine = o.rouge(answer, reference, stem=stem)
     for name in o.ROUGE_TYPES:
         assert tuple(mine[name]) == close(tuple(oracle[name]), abs=1e-9)
+
+
+rich = st.text("abcdё日本 .", max_size=25)
+
+
+@given(
+    st.lists(st.tuples(rich, st.lists(rich.filter(str.strip), min_size=1, max_size=2)), min_size=1),
+    st.booleans(),
+)
+@settings(deadline=None)
+def test_batch_rouge_equals_one_by_one(pairs: Any, stem: bool) -> None:
+    types = ["rouge1", "rouge2", "rouge3", "rougeL"]
+    answers, references = zip(*pairs, strict=True)
+    for (answer, targets), found in zip(
+        pairs, o.rouge_batch(answers, references, types, stem=stem), strict=True
+    ):
+        if isinstance(found, UndefinedScore):
+            with pytest.raises(UndefinedScore):
+                o.rouge(answer, targets, types, stem=stem)
+        else:
+            for name, score in o.rouge(answer, targets, types, stem=stem).items():
+                assert found[name].f1 == close(score.f1, abs=1e-12)
+                if len(targets) == 1:
+                    assert found[name] == close(score, abs=1e-12)
+
+
+def test_batch_rouge_names_the_entry() -> None:
+    with pytest.raises(UsageError, match=r"references\[1\] is blank"):
+        o.rouge_batch(["a", "b"], ["a", " "])
+    with pytest.raises(UsageError, match="rougeLsum is not offered"):
+        o.rouge_batch(["a"], ["a"], ["rougeLsum"])
+    undefined, fine = o.rouge_batch(["👍", "да"], ["👍", "да"])
+    assert isinstance(undefined, UndefinedScore)
+    assert isinstance(fine, dict)
+    assert fine["rougeL"].f1 == 1.0
 
 
 @pytest.mark.parametrize("metric", [o.rouge, o.bleu, o.chrf, o.token_f1, o.exact_match])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import retrieval as r
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics import trec
 from pytest_ragbench.metrics.formulas.many_queries import evaluate

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import EmbeddingError
 from pytest_ragbench.metrics.formulas import vectors as v
 

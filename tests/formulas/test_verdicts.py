@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import verdicts as v
 

@@ -342,9 +342,7 @@ def _all_finite(numbers: Iterable[Any]) -> bool:
 # --- the formulas, over hits of many queries ---------------------------------------------------
 
 
-def _compute(  # noqa: PLR0911 - one return a formula
-    measure: Measure, s: _Sparse, gain: Gain, denominator: Denominator
-) -> Floats:
+def _compute(measure: Measure, s: _Sparse, gain: Gain, denominator: Denominator) -> Floats:
     k = measure.k
     kept = np.ones(len(s.rank), dtype=bool) if k is None else s.rank < k
     query, rank = s.query[kept], s.rank[kept]
