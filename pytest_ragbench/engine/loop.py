@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import math
 import threading
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -12,6 +14,9 @@ from typing import Any, TypeVar
 from pytest_ragbench.errors import Unscored
 
 T = TypeVar("T")
+
+_SLICE = 0.2
+"""Seconds."""
 
 
 class LoopThread:
@@ -48,7 +53,7 @@ class LoopThread:
 
         try:  # Ctrl-C may come at any point from here on
             self.loop.call_soon_threadsafe(start)
-            return done.result(timeout)
+            return _result(done, timeout)
         except concurrent.futures.CancelledError:
             raise Unscored("the run ended before this was done", code="cancelled") from None
         except BaseException as error:
@@ -78,6 +83,21 @@ class LoopThread:
                 continue  # and raises here too: the others' calls must go on
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
+
+
+def _result(done: concurrent.futures.Future[T], timeout: float | None) -> T:
+    """Waits in slices: a signal that another thread got, or that came just before the lock was waited
+    for, is seen by the main thread only when it wakes.
+    """
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        try:
+            return done.result(max(0.0, min(_SLICE, deadline - time.monotonic())))
+        except TimeoutError:
+            if done.done():
+                return done.result()  # finished just now, or with a TimeoutError of its own
+            if time.monotonic() >= deadline:
+                raise
 
 
 def _copy(task: asyncio.Task[T], done: concurrent.futures.Future[T]) -> None:
