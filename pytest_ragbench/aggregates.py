@@ -219,6 +219,7 @@ def _total(
             "n_total": wanted,
             "n_without_relevant_ids": left_out,
             "min": min(score.value for score in scores.values()),
+            "max": max(score.value for score in scores.values()),
             "values": {samples[position].label: score.value for position, score in scores.items()},
         },
     )

@@ -52,7 +52,8 @@ def engine(
     ]
     limits = {
         name: Limits(
-            timeout=provider.timeout,
+            # The service's own client says more about a timeout (which URL), so it gets to speak first.
+            timeout=provider.timeout + (1.0 if name == "rag" else 0.0),
             max_concurrency=provider.max_concurrency,
             attempts=provider.retry.attempts,
             wait=provider.retry.wait,

@@ -107,7 +107,8 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value) if type(value) is not str else value
+        # A lone surrogate (half of a UTF-16 pair, from a broken reply) can't be encoded at all.
+        return str.__str__(value).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

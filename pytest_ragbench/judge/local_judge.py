@@ -56,13 +56,13 @@ def _grade_relevance(task: tasks.GradeRelevance) -> Mapping[str, Any]:
 
 
 def _grounded(task: tasks.GradeFaithfulness | tasks.GradeSearchRag) -> tuple[float, str]:
-    """Mean support of the claims, and what is wrong with the weakest. No claim: nothing is ungrounded."""
+    """Share of supported claims, and what is wrong with the weakest. No claim: nothing is ungrounded."""
     claims = local.split_claims(task.answer, task.question)
     found = [local.verify(claim, task.contexts, task.question) for claim in claims]
     if not found:
         return 1.0, ""
     weakest = min(found, key=lambda support: support.value)
-    value = sum(support.value for support in found) / len(found)
+    value = sum(support.value >= 0.5 for support in found) / len(found)
     return value, weakest.reason if weakest.value < 0.5 else ""
 
 

@@ -60,7 +60,8 @@ class RunBook:
             self._count_failure(getattr(report, "ragbench", None))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.reported.add(report.nodeid)
+        if report.when not in ("setup", "call"):  # the last report of a test, or that of a crashed worker
+            self.reported.add(report.nodeid)
         data: dict[str, Any] | None = getattr(report, "ragbench", None)
         rerun = getattr(report, "outcome", None) == "rerun"
         if report.failed and not rerun:

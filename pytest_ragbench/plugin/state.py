@@ -15,11 +15,11 @@ from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.runtime import Runtime
+    from pytest_ragbench.runtime import Result, Runtime
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()
-RESULTS = pytest.StashKey["list[Result]"]()
+RESULTS = pytest.StashKey[list["Result"]]()
 
 
 class RunState:
@@ -114,7 +114,7 @@ class RunState:
 
     def runtime(self, request: pytest.FixtureRequest) -> Runtime:
         """The helpers' way to the fixtures that this test sees."""
-        from pytest_ragbench.runtime import Runtime
+        from pytest_ragbench.runtime import Result, Runtime
 
         def fixture(kind: str) -> Any:
             with self.lock:  # threads of one test may ask at once
@@ -163,12 +163,9 @@ class RunState:
         settings = self.settings
         store = building.store_path(settings, Path("cache"))
         shown = "off" if store is None else str(store) if settings.store else "in the pytest cache"
-        parts = [
-            f"judge {building.judge_name(settings)}",
-            f"embedder {settings.embedder or 'local'}",
-            f"service {settings.rag.url or 'not configured'}",
-            f"store {shown}",
-        ]
+        parts = [f"judge {building.judge_name(settings)}", f"embedder {settings.embedder or 'local'}"]
+        parts += [f"service {_shown(settings.rag.url)}"] if settings.rag.url else []
+        parts.append(f"store {shown}")
         return clean(", ".join(parts))
 
     def new_books(self) -> dict[str, Any]:
@@ -191,6 +188,11 @@ class RunState:
             self._engine = None
         if self.is_controller and self._run_id is not None:
             shutil.rmtree(self._temporary(), ignore_errors=True)
+
+
+def _shown(url: str) -> str:
+    """Without its query, which may carry a key."""
+    return url.partition("?")[0]
 
 
 def state_of(config: pytest.Config) -> RunState:

@@ -23,19 +23,33 @@ _KINDS = {
 
 @dataclass
 class Row:
-    """One metric over the run. ``total`` counts what was asked for, ``values`` what was scored."""
+    """One metric over the run. ``total`` counts what was asked for, ``scored`` what has a score."""
 
     metric: str
     tier: str
-    values: list[float] = field(default_factory=list)
+    sum: float = 0.0
+    scored: int = 0
+    total: int = 0
+    least: float | None = None
+    most: float | None = None
     missed: int = 0
     gated: int = 0
-    total: int = 0
-    worst: tuple[float, str] | None = None
 
     @property
     def mean(self) -> float | None:
-        return sum(self.values) / len(self.values) if self.values else None
+        return self.sum / self.scored if self.scored else None
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Take in one score; the mean of a question set counts as its questions do."""
+        details = entry.get("details") or {}
+        whole_set = entry["sample"] is None and "n_scored" in details
+        count = details["n_scored"] if whole_set else 1
+        low, high = (details["min"], details["max"]) if whole_set else (entry["value"], entry["value"])
+        self.sum += entry["value"] * count
+        self.scored += count
+        self.total += details["n_total"] if whole_set else 1
+        self.least = low if self.least is None else min(self.least, low)
+        self.most = high if self.most is None else max(self.most, high)
 
 
 class Summary:
@@ -47,14 +61,14 @@ class Summary:
         self.books: dict[str, dict[str, Any]] = {}
 
     def add_record(self, record: Mapping[str, Any]) -> None:
-        kind = record["kind"]
-        self.outcomes[kind if kind else record["outcome"]] += 1
+        kind, outcome = record["kind"], record["outcome"]
+        self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
         for entry in record["scores"]:
             row = self.rows.setdefault(entry["metric"], Row(entry["metric"], entry["tier"]))
-            row.total += 1
             if entry["value"] is None:
+                row.total += 1
                 continue
-            row.values.append(entry["value"])
+            row.add(entry)
             row.gated += entry["passed"] is not None
             row.missed += entry["passed"] is False
 
@@ -85,9 +99,9 @@ class Summary:
                     "metric": row.metric,
                     "tier": row.tier,
                     "mean": row.mean,
-                    "min": min(row.values, default=None),
-                    "max": max(row.values, default=None),
-                    "n_scored": len(row.values),
+                    "min": row.least,
+                    "max": row.most,
+                    "n_scored": row.scored,
                     "n_total": row.total,
                     "n_missed": row.missed,
                     "band": bands.get(row.metric),
@@ -116,7 +130,7 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
     tier = ""
     for row in rows:
         mean = "-" if row.mean is None else f"{row.mean:.3f}"
-        least = f"{min(row.values):.3f}" if row.values else "-"
+        least = "-" if row.least is None else f"{row.least:.3f}"
         missed = f"{row.missed}/{row.gated}" if row.gated else "-"
         shown = row.tier.replace("_", " ") if row.tier != tier else ""
         cells.append(
@@ -125,7 +139,7 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
                 row.metric,
                 mean,
                 least,
-                f"{len(row.values)}/{row.total}",
+                f"{row.scored}/{row.total}",
                 missed,
                 bands.get(row.metric) or "-",
             )

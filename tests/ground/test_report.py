@@ -122,7 +122,7 @@ def test_sums_over_a_run() -> None:
     summary = Summary()
 
     def entry(value: float | None, passed: bool | None) -> dict[str, object]:
-        return {"metric": "mrr", "tier": "retrieval", "value": value, "passed": passed}
+        return {"metric": "mrr", "tier": "retrieval", "value": value, "passed": passed, "sample": 0}
 
     summary.add_record({"kind": None, "outcome": "passed", "scores": [entry(1.0, True)]})
     summary.add_record({"kind": "quality", "outcome": "failed", "scores": [entry(0.5, False)]})
