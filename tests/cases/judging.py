@@ -1,0 +1,231 @@
+"""Is an outcome the one that a case expects? A list of what is wrong; empty where all is right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.cases.naming import missing, named
+from tests.cases.outcomes import Outcome
+
+_FINE = ("value", "pass", "property")
+_OUTCOMES = (
+    "value",
+    "pass",
+    "quality_failure",
+    "judge_error",
+    "endpoint_error",
+    "embedding_error",
+    "data_error",
+    "usage_error",
+    "not_applicable",
+)
+_FLAGS = ("must_pass", "should_abstain")
+"""Columns that are true or false by nature: no text that was read as a boolean."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def wrong(expected: Mapping[str, Any], got: Outcome) -> list[str]:
+    """What contradicts ``expected``."""
+    if got.kind == "crash":
+        return [got.message or "crash"]
+    why = _each(expected, got)
+    outcome = expected.get("outcome")
+    if outcome == "one_of":
+        attempts = [wrong(one, got) for one in expected["any"]]
+        if all(attempts):
+            shortest = min(attempts, key=len)
+            why.append(f"none of {len(attempts)} right outcomes: {shortest[0]} (got {got.told():.160})")
+    elif outcome is not None and "each" not in expected:
+        why += _outcome(str(outcome), expected, got)
+    elif outcome is None and "value" in expected:
+        why += _top_value(expected, got)
+    why += [f"never: {told}" for told in _nevers(expected.get("never", ()), got)]
+    why += _facts(expected, got)
+    for part in ("extra", "gates"):
+        if part in expected:
+            why += _part(part, expected[part], got)
+    return why
+
+
+def _each(expected: Mapping[str, Any], got: Outcome) -> list[str]:
+    wanted = expected.get("each")
+    if wanted is None:
+        return list(got.problems) if got.each is not None else []
+    items = got.each
+    if items is None:
+        return [f"{len(wanted)} outcomes expected, one came: {got.told():.160}"]
+    if len(items) != len(wanted):
+        return [f"{len(wanted)} outcomes expected, {len(items)} came"]
+    # Problems of the whole are nobody's item.
+    why = list(got.problems)
+    for number, (one, item) in enumerate(zip(wanted, items, strict=True), 1):
+        why += [f"#{number} {told}" for told in wrong(one, item)]
+    return why
+
+
+def _part(part: str, wanted: Sequence[Any], got: Outcome) -> list[str]:
+    items = got.parts.get(part)
+    if items is None or len(items) != len(wanted):
+        return [f"{part}: {len(wanted)} expected, {len(items or ())} came"]
+    why = []
+    for number, (one, item) in enumerate(zip(wanted, items, strict=True), 1):
+        told = {"outcome": one} if isinstance(one, str) else one
+        why += [f"{part} #{number} {text}" for text in wrong(told, item)]
+    return why
+
+
+def _outcome(outcome: str, expected: Mapping[str, Any], got: Outcome) -> list[str]:
+    if outcome == "property":
+        if got.problems:
+            return list(got.problems)
+        return [] if got.kind in _FINE else [f"property expected, got {got.told()}"]
+    if got.problems:
+        return list(got.problems)
+    if outcome == "value":
+        if got.kind not in ("value", "pass"):
+            return [f"value expected, got {got.told()}"]
+        return _values(expected["value"], got.value, float(expected.get("tol", 1e-9)))
+    same = got.kind == outcome or (outcome == "usage_error" and got.kind == "data_error")
+    same = same or (outcome == "pass" and got.kind == "value")
+    if not same:
+        warned = bool(got.facts.get("warnings")) and "warning" in str(expected.get("or", ""))
+        return [] if warned and got.kind in _FINE else [f"{outcome} expected, got {got.told()}"]
+    lacking = missing(expected.get("must_name", ()), got.message, got.phrases)
+    why = [f"the message does not name {item!r}: {got.message:.200}" for item in lacking]
+    if "empty failure message" in expected.get("must_not", ()) and not _says_why(got.message):
+        why.append(f"empty failure message: {got.message:.100}")
+    return why
+
+
+def _says_why(message: str) -> bool:
+    return len(message.partition("\n")[0].strip()) > 10
+
+
+def _top_value(expected: Mapping[str, Any], got: Outcome) -> list[str]:
+    """A value beside ``each``: ``{"bleu": 100.0, "tol": 1e-06}``."""
+    wanted = dict(expected["value"]) if isinstance(expected["value"], Mapping) else expected["value"]
+    tol = wanted.pop("tol", expected.get("tol", 1e-9)) if isinstance(wanted, dict) else 1e-9
+    return _values(wanted, got.value, float(tol))
+
+
+def _values(wanted: Any, got: Any, tol: float, path: str = "value") -> list[str]:
+    if isinstance(got, Outcome):
+        return _inner(wanted, got, tol, path)
+    if isinstance(wanted, Mapping):
+        if not isinstance(got, Mapping):
+            return [f"{path}: {got!r:.80} is not {wanted!r:.80}"]
+        why = []
+        for key, item in wanted.items():
+            why += _values(item, got.get(key), tol, f"{path}.{key}")
+        return why
+    if isinstance(wanted, (list, tuple)):
+        if not isinstance(got, (list, tuple)) or len(got) != len(wanted):
+            return [f"{path}: {got!r:.160} is not {wanted!r:.160}"]
+        pairs = enumerate(zip(wanted, got, strict=True))
+        return [told for i, (one, other) in pairs for told in _values(one, other, tol, f"{path}[{i}]")]
+    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        number = isinstance(got, (int, float)) and not isinstance(got, bool)
+        return [] if number and abs(got - wanted) <= tol else [f"{path}: {got!r:.80} is not {wanted!r}"]
+    same = got == wanted or (wanted == "" and got is None)
+    return [] if same else [f"{path}: {got!r:.120} is not {wanted!r:.120}"]
+
+
+def _inner(wanted: Any, got: Outcome, tol: float, path: str) -> list[str]:
+    """An outcome inside a value: a number, or words such as ``"usage_error naming one question"``."""
+    if not isinstance(wanted, str):
+        return _values(wanted, got.value if got.kind in _FINE else got.told(), tol, path)
+    parts = wanted.split(" or ")
+    if any(got.kind in part for part in parts):
+        return []
+    return [f"{path}: {got.told():.120} is not {wanted!r}"]
+
+
+# What must never be
+
+
+def _nevers(nevers: Any, got: Outcome) -> list[str]:
+    told = []
+    items = [nevers] if isinstance(nevers, (str, int, float)) else list(nevers)
+    for item in items:
+        for one in got.each if got.each is not None else [got]:
+            if _broken(item, one):
+                told.append(f"{item!r} ({one.told():.100})")
+                break
+    return told
+
+
+def _broken(never: Any, got: Outcome) -> bool:
+    leaves = list(_leaves(got.value)) if got.kind in _FINE else []
+    numbers = [leaf for leaf in leaves if isinstance(leaf, (int, float)) and not isinstance(leaf, bool)]
+    if isinstance(never, (int, float)):
+        return any(abs(number - never) < 1e-12 for number in numbers)
+    text = str(never)
+    if text in _OUTCOMES:
+        return got.kind == text and text != "value"
+    if text == "numeric score":
+        return got.kind == "value" and bool(numbers)
+    if text.casefold().startswith("nan"):
+        return any(not math.isfinite(number) for number in numbers)
+    if "U+FFFD" in text:
+        return any("\ufffd" in str(leaf) for leaf in leaves)
+    if match := re.fullmatch(rf"(\w+) ({_NUMBER.pattern})", text):
+        return _named_number(match[1], float(match[2]), got)
+    if _NUMBER.fullmatch(text):
+        return any(abs(number - float(text)) < 1e-12 for number in numbers) or text in map(str, leaves)
+    if text in ("True", "False", "None"):
+        return any(str(leaf) == text for leaf in leaves)
+    # A quoted or bare piece of text that no value may hold; sentences are the operation's own checks.
+    inner = re.search(r"'(.+?)'", text)
+    piece = inner[1] if inner else text
+    return (" " not in text or inner is not None or not text.isascii()) and any(
+        isinstance(leaf, str) and piece in leaf for leaf in leaves
+    )
+
+
+def _named_number(name: str, number: float, got: Outcome) -> bool:
+    if got.kind not in _FINE:
+        return False
+    if isinstance(got.value, Mapping):
+        found = [
+            value for key, value in got.value.items() if str(key).split("@")[0] == name or name == "score"
+        ]
+    else:
+        found = [got.value] if name == "score" else []
+    return any(isinstance(value, (int, float)) and abs(value - number) < 1e-12 for value in found)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Outcome):
+        yield from _leaves(value.value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in _FLAGS:
+                yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+# Facts beside the outcome
+
+
+def _facts(expected: Mapping[str, Any], got: Outcome) -> list[str]:
+    why = []
+    calls = got.facts.get("http_calls")
+    if "http_calls" in expected and calls != expected["http_calls"]:
+        why.append(f"{calls} HTTP calls, {expected['http_calls']} expected")
+    if "max_http_calls" in expected and (calls is None or calls > expected["max_http_calls"]):
+        why.append(f"{calls} HTTP calls, at most {expected['max_http_calls']} expected")
+    for name in expected.get("must_not_name_first", ()):
+        if name in got.message.partition("\n")[0]:
+            why.append(f"the first line names {name!r}")
+    if report := expected.get("must_report"):
+        notes = " ".join(map(str, got.facts.get("notes", ())))
+        if not all(named(part.strip(), notes, got.phrases) for part in report.split(",")):
+            why.append(f"not reported: {report!r} (reported: {notes!r:.120})")
+    return why

@@ -1,0 +1,100 @@
+"""The operations by name, and their ``_many`` forms."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cases.outcomes import Outcome, failure
+
+Input = Mapping[str, Any]
+Run = Callable[[Input], Outcome]
+
+_MODULES = ("replies", "files", "endpoint")
+_LISTS = ("items", "replies", "values", "cells", "responses", "samples", "cases", "texts", "names")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``single`` is the key under which one item of a list stands, where items are no mappings."""
+
+    run: Run
+    items: str
+    single: str | None
+    whole: bool
+
+
+_OPERATIONS: dict[str, Operation] = {}
+
+
+def op(
+    *names: str, items: str = "items", single: str | None = None, whole: bool = False
+) -> Callable[[Run], Run]:
+    """Register an operation.
+
+    Parameters
+    ----------
+    names
+        Its name, and others that mean the same.
+    items, single
+        In ``NAME_many``, the key of the list, and the key under which the operation wants one item
+        of it. An item that is a mapping, with no ``single``, is laid over the rest of the input.
+    whole
+        The operation reads a list by itself.
+    """
+
+    def register(run: Run) -> Run:
+        for name in names:
+            _OPERATIONS[name] = Operation(run, items, single, whole)
+        return run
+
+    return register
+
+
+def run(given: Input) -> Outcome:
+    """Do what the input of a case says; an unknown operation is an outcome of its own."""
+    load()
+    name = str(given.get("op", ""))
+    if name in _OPERATIONS:
+        found = _OPERATIONS[name]
+        many = not found.whole and isinstance(given.get(found.items), list)
+    else:
+        found_or_none = _OPERATIONS.get(name.removesuffix("_many"))
+        if found_or_none is None:
+            return Outcome("crash", message=f"unknown operation {name!r}")
+        found, many = found_or_none, True
+    if not many:
+        return _one(found, given)
+    key = found.items if isinstance(given.get(found.items), list) else _list_key(given)
+    if key is None:
+        return Outcome("crash", message=f"{name}: the input has no list of items")
+    rest = {other: value for other, value in given.items() if other != key}
+    return Outcome("property", each=[_one(found, _item(found, key, rest, item)) for item in given[key]])
+
+
+def _item(found: Operation, key: str, rest: Input, item: Any) -> Input:
+    if found.single is not None and not (isinstance(item, Mapping) and found.single in item):
+        return {**rest, found.single: item}
+    if isinstance(item, Mapping):
+        return {**rest, **item}
+    return {**rest, key.removesuffix("s"): item}
+
+
+def _list_key(given: Input) -> str | None:
+    return next((key for key in _LISTS if isinstance(given.get(key), list)), None)
+
+
+def _one(found: Operation, given: Input) -> Outcome:
+    try:
+        return found.run(given)
+    except Exception as error:  # an operation's own mistake is shown as such
+        return failure(error)
+
+
+def load() -> dict[str, Operation]:
+    """All operations."""
+    for module in _MODULES:
+        importlib.import_module(f"tests.cases.ops.{module}")
+    return _OPERATIONS

@@ -1,0 +1,50 @@
+"""One case file: read, run, compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.cases import product, registry
+from tests.cases.judging import wrong
+from tests.cases.outcomes import Outcome
+
+
+def case_files(folder: Path) -> list[Path]:
+    """The case files of a folder, by name; a file stands for itself."""
+    return [folder] if folder.is_file() else sorted(folder.glob("*.json"))
+
+
+def run_file(path: Path, ids: Collection[str] = ()) -> tuple[str | None, list[str]]:
+    """The case's id and what is wrong with its outcome; no id where it was not asked for."""
+    try:
+        case = json.loads(path.read_text(encoding="utf-8"))
+        name = str(case["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        return path.name, [f"no case file: {type(error).__name__}: {error}"]
+    if ids and name not in ids:
+        return None, []
+    return name, [" ".join(told.split()) for told in run_case(case)]
+
+
+def run_case(case: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the outcome of one case."""
+    given, expected = case["input"], case["expected"]
+    with product.isolated():
+        got = registry.run(given)
+        why = wrong(expected, got)
+        if "machine" in expected:
+            why += _machine(got)
+        if option := expected.get("with_option"):
+            then = option["then"]
+            options = {key: value for key, value in option.items() if key != "then"}
+            again = registry.run({**given, "options": options})
+            why += [f"with {options}: {told}" for told in wrong(then, again)]
+    return list(dict.fromkeys(why))
+
+
+def _machine(got: Outcome) -> list[str]:
+    """A machine's expectations are checked by the operation that runs pytest."""
+    return [] if "machine" in got.facts else ["the operation ran no pytest, so 'machine' was not checked"]
