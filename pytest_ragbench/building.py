@@ -44,23 +44,11 @@ def engine(
     on_warning: Callable[[str], None] | None = None,
 ) -> Engine:
     """An engine with the limits of every configured provider and of the RAG service."""
-    from pytest_ragbench.engine.core import Engine, Limits
+    from pytest_ragbench.engine.core import Engine
+    from pytest_ragbench.engine.limits import limits_of
 
-    sections: list[tuple[str, ProviderSettings | RagSettings]] = [
-        *settings.providers.items(),
-        ("rag", settings.rag),
-    ]
-    limits = {
-        name: Limits(
-            # The service's own client says more about a timeout (which URL), so it gets to speak first.
-            timeout=provider.timeout + (1.0 if name == "rag" else 0.0),
-            max_concurrency=provider.max_concurrency,
-            attempts=provider.retry.attempts,
-            wait=provider.retry.wait,
-            max_wait=provider.retry.max_wait,
-        )
-        for name, provider in sections
-    }
+    limits = {name: limits_of(provider) for name, provider in settings.providers.items()}
+    limits["rag"] = limits_of(settings.rag)
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
     return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, **more)
 

@@ -45,9 +45,24 @@ class RetrySettings(_Section):
 
     attempts: int = Field(default=4, ge=1, le=20)
     wait: float = Field(default=0.5, ge=0, le=60, description="First wait in seconds; doubles, with jitter.")
+    patience: float | None = Field(
+        default=None,
+        ge=0,
+        le=3600,
+        description="Seconds to wait in all for a service that answers 429, beyond attempts. "
+        "Default: 20, or 0 where attempts is set.",
+    )
     max_wait: Seconds = Field(
         default=30.0, description="No single wait is longer, whatever Retry-After says."
     )
+
+
+    @property
+    def waits_for_busy(self) -> float:
+        """``patience``, or its default: who sets ``attempts`` means just that many."""
+        if self.patience is not None:
+            return self.patience
+        return 0.0 if "attempts" in self.model_fields_set else 20.0
 
 
 class ProviderSettings(_Section):

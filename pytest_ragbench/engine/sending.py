@@ -26,7 +26,9 @@ class Limits:
 
     ``timeout`` bounds one attempt. ``attempts`` counts the first one too. The n-th wait is
     ``wait * 2**(n-1)`` plus up to ``wait`` of jitter, or what Retry-After says where that is more;
-    no wait is longer than ``max_wait``: a server that asks for more is given up at once.
+    no wait is longer than ``max_wait``: a server that asks for more is given up at once. A server that
+    says it is busy (429) is no failing one: it is asked again beyond ``attempts`` until ``patience``
+    seconds have been waited.
     """
 
     timeout: float = 30.0
@@ -34,6 +36,7 @@ class Limits:
     attempts: int = 4
     wait: float = 0.5
     max_wait: float = 30.0
+    patience: float = 0.0
 
 
 class Provider:
@@ -92,7 +95,7 @@ class CountingSender:
                     raise
 
         retrying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(limits.attempts),
+            stop=lambda state: state.attempt_number >= limits.attempts and not _still_patient(state, limits),
             wait=_Wait(limits),
             retry=tenacity.retry_if_exception(lambda error: _can_heal(error, limits)),
             sleep=self._sleep,
@@ -169,6 +172,12 @@ class _Wait(tenacity.wait.wait_base):
 
 def _can_heal(error: BaseException, limits: Limits) -> bool:
     return isinstance(error, Transient) and (error.retry_after or 0.0) <= limits.max_wait
+
+
+def _still_patient(state: tenacity.RetryCallState, limits: Limits) -> bool:
+    """Waits are added up, not clock time: a slow server does not use up the patience for a busy one."""
+    error = state.outcome.exception() if state.outcome else None
+    return isinstance(error, Transient) and error.code == "http_429" and state.idle_for < limits.patience
 
 
 def _gave_up(error: Transient, limits: Limits, tries: int, seconds: float) -> str:

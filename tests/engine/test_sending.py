@@ -54,6 +54,20 @@ def test_retry_after_is_waited_for(
     assert [least <= each <= most for each in clock.slept] == [True]
 
 
+def test_a_busy_service_is_waited_for_beyond_the_attempts(
+    make_engine: Callable[..., Engine], clock: Clock
+) -> None:
+    limits = Limits(attempts=2, wait=0.5, patience=20.0)
+    engine = make_engine(store=None, limits={"p": limits}, sleep=clock.sleep, clock=clock)
+    busy = Service([unavailable(429, 1.0)] * 6)
+    assert engine.wait(engine.fetch(busy.ask())).usage.calls == 7
+    error = error_of(engine, Service([unavailable(503, None)] * 6).ask())
+    assert "after 2 attempts" in str(error)
+    clock.slept.clear()
+    error_of(engine, Service([unavailable(429, 1.0)] * 60).ask())
+    assert 20 <= sum(clock.slept) <= 52
+
+
 def test_a_retry_after_beyond_the_cap_is_given_up_at_once(engine: Engine, clock: Clock) -> None:
     service = Service([unavailable(429, 3600.0)])
     error = error_of(engine, service.ask())
