@@ -61,10 +61,10 @@ def test_a_busy_service_is_waited_for_beyond_the_attempts(
     engine = make_engine(store=None, limits={"p": limits}, sleep=clock.sleep, clock=clock)
     busy = Service([unavailable(429, 1.0)] * 6)
     assert engine.wait(engine.fetch(busy.ask())).usage.calls == 7
-    error = error_of(engine, Service([unavailable(503, None)] * 6).ask())
+    error = error_of(engine, Service([unavailable(503, None)] * 6).ask("failing"))
     assert "after 2 attempts" in str(error)
     clock.slept.clear()
-    error_of(engine, Service([unavailable(429, 1.0)] * 60).ask())
+    error_of(engine, Service([unavailable(429, 1.0)] * 60).ask("busy for ever"))
     assert 20 <= sum(clock.slept) <= 52
 
 
