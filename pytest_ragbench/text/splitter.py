@@ -141,11 +141,12 @@ def _ends(block: str, stop: re.Match[str], end: int, start: int, *, caseless: bo
     if first.islower() and not caseless:
         return False
     # "1. Open the menu. 2. Choose": the number of an item in running text ends nothing.
-    item = re.search(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$", block[: stop.start()])
+    item = re.search(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$", block[max(0, stop.start() - 12) : stop.start()])
     return mark != "." or (item is None and not _abbreviation(before, following))
 
 
 def _abbreviation(before: str, following: str) -> bool:
+    before = before[-60:]
     match = _LAST_WORD.search(before)
     if match is None:
         return False

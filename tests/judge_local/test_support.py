@@ -101,3 +101,9 @@ def test_answer_support_is_the_mean_over_claims() -> None:
     one, other = "A receipt is needed.", "Elephants paint landscapes."
     expected = (verify(one, CHUNKS).value + verify(other, CHUNKS).value) / 2
     assert answer_support(f"{one} {other}", CHUNKS) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["а" * 20_000, "слово " * 5_000, "не " * 5_000, "あ" * 5_000])
+def test_a_huge_text_without_sentences_is_judged_too(text: str) -> None:
+    # Patterns that try every start of a long word took minutes here.
+    assert 0.0 <= verify(text, [text]).value <= 1.0

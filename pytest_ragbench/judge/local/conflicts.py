@@ -265,12 +265,12 @@ def _cased(a: Term, b: Term, a2: Term, b2: Term) -> bool:
 
 
 _PASSIVE_EN = re.compile(
-    r"\b(?:is|are|was|were|be|been|being) (?:\w+ ){0,2}?\w+(?:ed|en|wn|ught|ade|old|nt|ld) (?:\w+ ){0,3}?by\b"
+    r"\b(?:is|are|was|were|be|been|being) (?:\w{1,30} ){0,2}?"
+    r"\w{1,30}(?:ed|en|wn|ught|ade|old|nt|ld) (?:\w{1,30} ){0,3}?by\b"
 )
-
-
 _PASSIVE_RU = re.compile(
-    r"\w+(?:ан|ен|ян|ана|ена|яна|аны|ены|ано|ено|ается|яется|уется|ались|алась|ался)\b.*?\w+(?:ом|ем|ой|ей|ами|ями)\b"
+    r"\w(?:ан|ен|ян|ана|ена|яна|аны|ены|ано|ено|ается|яется|уется|ались|алась|ался)\b.{0,120}?"
+    r"\w(?:ом|ем|ой|ей|ами|ями)\b"
 )
 
 

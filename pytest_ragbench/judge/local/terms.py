@@ -53,6 +53,10 @@ WEIGHT = {
 }
 
 
+MOST_WORDS = 300
+"""Content words of one sentence that are compared pair by pair; no sentence meant for reading has more."""
+
+
 @dataclass(slots=True)
 class Term:
     """A word, a name, a number or a run of Japanese letters, at its place in a sentence."""
@@ -126,7 +130,7 @@ def analyse(sentence: str) -> Sentence:
         text=reader.text,
         folded=folded,
         terms=reader.terms,
-        content=[term for term in reader.terms if term.content],
+        content=[term for term in reader.terms if term.content][:MOST_WORDS],
         keys=frozenset(term.key for term in reader.terms),
         numbers=reader.numbers,
         words=frozenset(re.findall(r"[^\W\d_]+", folded)),
