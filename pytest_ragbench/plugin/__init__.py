@@ -32,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", collecting.MARKER_HELP)
+    config.addinivalue_line("markers", "rag_tier(name): the benchmark tier that a test belongs to.")
     state = config.stash[STATE] = RunState(config)
     if state.is_controller:
         config.pluginmanager.register(RunBook(config, state), "ragbench-book")
@@ -44,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if state := config.stash.get(STATE, None):
         state.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("ragbench_tier"):
+        from pytest_ragbench.plugin.tiers import select
+
+        select(config, items)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -37,6 +37,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="Question file for tests whose rag_questions mark names none.",
     )
+    group.addoption(
+        "--ragbench-tier",
+        action="append",
+        metavar="NAME",
+        help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge or dialogue.",
+    )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     parser.addini(
         "ragbench_questions", "Question file for tests whose rag_questions mark names none.", default=""

@@ -274,3 +274,42 @@ def test_two_runs_do_not_write_one_report(bot: Project, rag: RagServer) -> None:
         result = bot.run("--rag-url", rag.url, "--ragbench-json", "out.json")
     assert result.ret == 4
     assert "another run is writing it" in result.stderr.str() + result.stdout.str()
+
+
+def test_one_tier(project: Project, rag: RagServer, mode: list[str]) -> None:
+    project.write(
+        q_csv="question,relevant_ids\nWhat is needed?,d2\n",
+        test_a_py="""
+import pytest
+from pytest_ragbench import assert_faithfulness, assert_metric, assert_quality, assert_retrieval
+
+pytestmark = pytest.mark.rag_questions("q.csv")
+
+def test_generation(rag_sample):
+    assert_faithfulness(rag_sample, ">=0.5")
+
+def test_ranking(rag_samples):
+    assert_retrieval(rag_samples, "mrr", ">=0.5")
+
+@pytest.mark.parametrize("metric", ["hit_rate@2", "search_rag"])
+def test_by_name(rag_sample, metric):
+    assert_metric(metric, rag_sample, ">=0.1")
+
+def test_both(rag_sample):
+    assert_quality(rag_sample, {"recall@2": 1}, faithfulness=0.5)
+
+@pytest.mark.rag_tier("end_to_end")
+def test_marked(rag_sample):
+    assert rag_sample.answer
+
+def test_nothing_of_ours():
+    pass
+""",
+    )
+    chosen = ("--rag-url", rag.url, "--ragbench-store=off", *mode)
+    assert project.run("--ragbench-tier", "retrieval", *chosen).parseoutcomes()["passed"] == 3
+    assert project.run("--ragbench-tier", "2", *chosen).parseoutcomes()["passed"] == 2
+    assert project.run("--ragbench-tier", "3", *chosen).parseoutcomes()["passed"] == 2
+    result = project.run("--ragbench-tier", "4", *chosen)
+    assert result.ret == 4
+    assert "no such tier" in result.stderr.str() + result.stdout.str()
