@@ -34,6 +34,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", collecting.MARKER_HELP)
     config.addinivalue_line("markers", "rag_tier(name): the benchmark tier that a test belongs to.")
     state = config.stash[STATE] = RunState(config)
+    if config.getoption("ragbench_tier"):
+        from pytest_ragbench.plugin import tiers
+
+        tiers.check(config.getoption("ragbench_tier"))  # here, because a worker can't say it
     if state.is_controller:
         config.pluginmanager.register(RunBook(config, state), "ragbench-book")
     if config.pluginmanager.hasplugin("xdist"):

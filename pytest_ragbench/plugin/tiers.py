@@ -23,6 +23,12 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = chosen
 
 
+def check(names: list[str]) -> None:
+    """Refuse a tier that there is not."""
+    for name in names:
+        _checked(name)
+
+
 def _checked(name: str) -> str:
     from pytest_ragbench.metrics.registry import TIERS
 
