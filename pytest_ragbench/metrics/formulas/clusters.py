@@ -259,20 +259,18 @@ def _euclidean_means(rows: NDArray[Any], codes: Ints, n_clusters: int) -> Means:
                 if inside and down.start < across.start:
                     continue  # counted when its mirror image was
                 distances = _distances(points, squares, across, down)
-                _add_by_cluster(sums[local], distances, codes[down])
+                _add_by_cluster(sums[local], distances, codes[down], axis=1)
                 if inside and down is not across:
-                    _add_by_cluster(sums[down.start - top : down.stop - top], distances.T, codes[across])
+                    mirrored = sums[down.start - top : down.stop - top]
+                    _add_by_cluster(mirrored, distances, codes[across], axis=0)
         yield order[top:end], *_own_and_nearest(sums / sizes, codes[top:end], sizes)
 
 
-def _add_by_cluster(sums: Floats, distances: Floats, codes: Ints) -> None:
-    """Add (r, c) distances up by the (c,) sorted codes of their columns."""
+def _add_by_cluster(sums: Floats, distances: Floats, codes: Ints, axis: int) -> None:
+    """Add distances up by the sorted codes of their columns (axis 1) or rows (axis 0)."""
     here, starts = np.unique(codes, return_index=True)
-    if len(here) <= 32:
-        member = (codes[:, None] == here).astype(np.float64)
-        sums[:, here] += distances @ member
-    else:
-        sums[:, here] += np.add.reduceat(distances, starts, axis=1)
+    added = np.add.reduceat(distances, starts, axis=axis)
+    sums[:, here] += added if axis == 1 else added.T
 
 
 def _distances(points: Floats, squares: Floats, across: slice, down: slice) -> Floats:
