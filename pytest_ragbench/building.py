@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.settings import ProviderSettings, RagSettings, Settings, load_settings
+from pytest_ragbench.settings import RagSettings, Settings, load_settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder

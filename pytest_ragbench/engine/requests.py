@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pytest_ragbench.errors import RagbenchError, Unscored
@@ -84,10 +84,13 @@ class Request(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Generic[T]):
-    """A value, and what it took: ``usage`` and ``duration`` (seconds) are those of this run; both
-    are zero where the payload was stored (``cached``)."""
+    """A value, and what it took.
+
+    ``usage`` and ``duration`` (seconds) are those of this run; both are zero where the payload was
+    stored (``cached``).
+    """
 
     value: T
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False

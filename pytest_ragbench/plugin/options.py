@@ -41,7 +41,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--ragbench-tier",
         action="append",
         metavar="NAME",
-        help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge or dialogue.",
+        help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge, dialogue.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     parser.addini(

@@ -114,7 +114,7 @@ class RunState:
 
     def runtime(self, request: pytest.FixtureRequest) -> Runtime:
         """The helpers' way to the fixtures that this test sees."""
-        from pytest_ragbench.runtime import Result, Runtime
+        from pytest_ragbench.runtime import Runtime
 
         def fixture(kind: str) -> Any:
             with self.lock:  # threads of one test may ask at once

@@ -35,7 +35,9 @@ def _checked(name: str) -> str:
     tier = _NUMBERS.get(name, name.replace("-", "_"))
     if tier not in TIERS:
         known = ", ".join(f"{name} ({number})" for number, name in _NUMBERS.items())
-        raise pytest.UsageError(f"--ragbench-tier {name}: no such tier; there are {known}, judge and dialogue")
+        raise pytest.UsageError(
+            f"--ragbench-tier {name}: no such tier; there are {known}, judge and dialogue"
+        )
     return tier
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_ragbench.questions.contexts import parse_contexts
-    from pytest_ragbench.questions.inline import question_from
     from pytest_ragbench.questions.ids import test_id, test_ids
+    from pytest_ragbench.questions.inline import question_from
     from pytest_ragbench.questions.loader import load_questions
 
 __all__ = ["load_questions", "parse_contexts", "question_from", "test_id", "test_ids"]

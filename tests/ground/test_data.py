@@ -102,7 +102,11 @@ def test_usage_adds_up() -> None:
 
 def test_samples_of_a_set_hide_no_failure() -> None:
     questions = [Question(id=str(n), question="q") for n in range(3)]
-    found = [RagSample("q", id="0"), EndpointError("down"), RagSample("q", id="2")]
+    found: list[RagSample | EndpointError] = [
+        RagSample("q", id="0"),
+        EndpointError("down"),
+        RagSample("q", id="2"),
+    ]
     samples = RagSamples(questions, found)
     assert len(samples) == 3
     assert [sample.id for sample in samples.answered] == ["0", "2"]

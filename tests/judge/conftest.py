@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge import openai
 

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.asking import RawReply, Turn, ask, converse, read_conversation
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, WriteQuestions

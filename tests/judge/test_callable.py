@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.errors import JudgeError, Unscored, UsageError
 from pytest_ragbench.judge.base import Judge

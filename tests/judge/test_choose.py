@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.base import Answered, Judge, Task

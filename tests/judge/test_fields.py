@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+
 from pytest_ragbench.judge import fields
 from pytest_ragbench.judge.fields import Grade01, IntegerScale, Text, YesNo, grade01, grade_on, yes_no
 

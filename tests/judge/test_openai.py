@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.base import Answered, Judge
@@ -19,7 +20,6 @@ from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.judge.tasks import GradeSearchRag, VerifyClaims, WriteQuestions
 from pytest_ragbench.settings import ProviderSettings, RetrySettings
-
 from tests.servers.openai_server import OpenAIServer, Reply, error
 
 KEY = "sk-test-FAKE-0000-abcd"

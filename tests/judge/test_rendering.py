@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.judge import rendering
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.rendering import correction, nonce_for, prompt_version, render, texts_of

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.judge.replies import UnreadableReply, read_reply
 
 KEYS = ("answer_correctness", "groundedness")

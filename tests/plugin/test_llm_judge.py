@@ -147,13 +147,13 @@ def test_a_judge_that_lies_about_the_claims_fails_the_test_with_its_words(
         result = run(bot, server, monkeypatch, *mode)
     result.assert_outcomes(failed=N)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAILED *q1* - faithfulness 0.00, wanted >=0.8: no chunk mentions a receipt*"])
+    result.stdout.fnmatch_lines(
+        ["FAILED *q1* - faithfulness 0.00, wanted >=0.8: no chunk mentions a receipt*"]
+    )
     result.stdout.fnmatch_lines(["E *judge *openai:gpt-4o-mini, 1 vote, * s, 240 tokens"])
 
 
-def test_after_a_kill_only_the_missing_calls_are_made(
-    bot: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_kill_only_the_missing_calls_are_made(bot: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     bot.write(
         conftest_py="""
 import os, signal

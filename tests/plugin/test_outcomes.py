@@ -250,7 +250,8 @@ def test_control_characters_reach_neither_terminal_nor_xml(project: Project, mod
         test_a_py="import pytest_ragbench as rb\n"
         r"""
 def test_it():
-    sample = rb.RagSample("q\x1b[2J?", "a\x00b\x08\u202e\ufffe\ud800 30 days", ["chunk \x1b]0;title\x07"], id="\x1b[31mred")
+    answer = "a\x00b\x08\u202e\ufffe\ud800 30 days"
+    sample = rb.RagSample("q\x1b[2J?", answer, ["chunk \x1b]0;title\x07"], id="\x1b[31mred")
     reply = '{"answer_correctness": 0, "groundedness": 0, "error_message": "\\u001b[2Jgone\\u0000"}'
     rb.assert_search_rag(sample, judge=lambda messages: reply)
 """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from pytest_ragbench.errors import QuestionFileError
 from pytest_ragbench.questions import load_questions
 from pytest_ragbench.samples import Question

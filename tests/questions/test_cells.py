@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_ragbench.questions import load_questions
 
+from pytest_ragbench.questions import load_questions
 from tests.questions.files import load, refused
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench.errors import QuestionFileError
 from pytest_ragbench.questions import parse_contexts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from pytest_ragbench.questions.encodings import WrongEncoding, decode, likely_encoding
 
 RU = "вопрос;эталон\nКак оформить возврат товара?;За 7 дней\n"

@@ -9,6 +9,7 @@ import pytest
 from _pytest.mark.expression import Expression
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_ragbench import questions as room  # not the names: pytest would collect test_id
 from pytest_ragbench.errors import QuestionFileError
 from pytest_ragbench.questions import ids
