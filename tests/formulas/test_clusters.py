@@ -105,7 +105,7 @@ def labelled(draw: st.DrawFn) -> tuple[Any, list[int]]:
     return rows * draw(st.sampled_from([1e-8, 1.0, 1e8])), labels
 
 
-@given(labelled(), st.sampled_from(["cosine", "euclidean"]), st.sampled_from([1, 3, 1024]))
+@given(labelled(), st.sampled_from(["cosine", "euclidean"]), st.sampled_from([1, 3, 2048]))
 @settings(deadline=None, max_examples=150)
 def test_as_scikit_learn(data: Any, distance: Any, block: int) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
@@ -153,3 +153,17 @@ def test_float32_input_is_computed_in_double() -> None:
     for distance in ("cosine", "euclidean"):
         oracle = sklearn.silhouette_score(rows.astype(np.float64), labels, metric=distance)
         assert c.silhouette(rows, labels, distance=distance).value == pytest.approx(oracle, abs=1e-9)
+
+
+def test_many_small_clusters() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    rows = np.random.default_rng(4).normal(size=(600, 5))
+    labels = np.arange(600) // 2
+    before = c.BLOCK
+    c.BLOCK = 256  # more than 64 clusters in a block, and clusters that lie across two blocks
+    try:
+        found = c.silhouette(rows, np.roll(labels, 1), distance="euclidean")
+    finally:
+        c.BLOCK = before
+    oracle = sklearn.silhouette_samples(rows, np.roll(labels, 1), metric="euclidean")
+    assert np.allclose(found.samples, oracle, rtol=0, atol=1e-9)

@@ -218,7 +218,12 @@ def test_corpus_bleu_is_not_the_mean_of_sentences() -> None:
 
 def test_corpus_with_unequal_numbers_of_references() -> None:
     text = "One two three four five"
-    assert o.corpus_bleu([text, text], [["Six seven", text], text]).value == 100.0
+    several: list[o.References] = [["Six seven", text], text]
+    for score in (o.corpus_bleu([text, text], several), o.avg_sentence_bleu([text, text], several)):
+        assert score.value == 100.0
+        assert score.signature.startswith("nrefs:var|")
+    assert o.bleu("", ["one", "two"]).signature.startswith("nrefs:2|")
+    assert o.chrf("one", "two").signature.startswith("nrefs:1|")
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def bleu(
     """
     targets = _references(references)
     metric = _bleu(tokenizer or bleu_tokenizer(lang or detect_language(targets[0])), True, lowercase)
-    return _sentence(metric, answer, targets)
+    return Overlap(_sentence(metric, answer, targets), _signature(metric, [targets]))
 
 
 def corpus_bleu(
@@ -265,7 +265,7 @@ def corpus_bleu(
     # sacrebleu wants streams: the first references of all answers, then the second ones ...
     streams = [list(stream) for stream in zip_longest(*targets)]
     score = metric.corpus_score(list(answers), streams)
-    return Overlap(_percent(score.score), str(metric.get_signature()))
+    return Overlap(_percent(score.score), _signature(metric, targets))
 
 
 def avg_sentence_bleu(
@@ -280,7 +280,7 @@ def avg_sentence_bleu(
     targets = _corpus(answers, references)
     metric = _bleu(tokenizer or bleu_tokenizer(lang or detect_language(targets[0][0])), True, lowercase)
     scores = [_sentence(metric, answer, target) for answer, target in zip(answers, targets, strict=True)]
-    return Overlap(sum(score.value for score in scores) / len(scores), scores[0].signature)
+    return Overlap(sum(scores) / len(scores), _signature(metric, targets))
 
 
 def chrf(answer: str, references: References, *, word_order: int = 0, lowercase: bool = False) -> Overlap:
@@ -290,7 +290,8 @@ def chrf(answer: str, references: References, *, word_order: int = 0, lowercase:
     """
     from sacrebleu.metrics.chrf import CHRF
 
-    return _sentence(CHRF(word_order=word_order, lowercase=lowercase), answer, _references(references))
+    metric, targets = CHRF(word_order=word_order, lowercase=lowercase), _references(references)
+    return Overlap(_sentence(metric, answer, targets), _signature(metric, [targets]))
 
 
 def bleu_tokenizer(lang: str) -> str:
@@ -325,11 +326,14 @@ def _bleu(tokenizer: str, effective_order: bool, lowercase: bool) -> Any:
         raise UsageError(f"BLEU tokenizer {tokenizer!r} is not installed: {str(error).strip()}") from None
 
 
-def _sentence(metric: Any, answer: str, targets: Sequence[str]) -> Overlap:
-    score = metric.sentence_score(answer, list(targets)).score if answer.strip() else 0.0
-    if not answer.strip():
-        metric.num_refs = len(targets)  # the signature tells it, and nothing was scored that would
-    return Overlap(_percent(score), str(metric.get_signature()))
+def _sentence(metric: Any, answer: str, targets: Sequence[str]) -> float:
+    return _percent(metric.sentence_score(answer, list(targets)).score) if answer.strip() else 0.0
+
+
+def _signature(metric: Any, targets: Sequence[Sequence[str]]) -> str:
+    counts = {len(several) for several in targets}
+    metric.num_refs = counts.pop() if len(counts) == 1 else -1  # sacrebleu's word for "it varies"
+    return str(metric.get_signature())
 
 
 def _percent(score: float) -> float:
