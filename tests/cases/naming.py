@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 _FILLERS = {"the", "a", "an", "of", "in", "name", "names", "range", "word", "value", "exact"}
 
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)")
+
+
 def missing(wanted: Sequence[str], message: str, phrases: Mapping[str, Sequence[str]]) -> list[str]:
     """Those of ``wanted`` that the message does not name; ``"a or b"`` wants either."""
     return [item for item in wanted if not named(str(item), message, phrases)]
@@ -35,6 +39,8 @@ def _says(part: str, message: str, phrases: Mapping[str, Sequence[str]]) -> bool
 def _contains(wanted: str, text: str) -> bool:
     """``4`` is not named by ``14`` or ``0.4``, nor ``no`` by ``unknown``."""
     folded = wanted.casefold()
+    if _NUMBER.fullmatch(folded):  # 0.2 is named by 0.20
+        return any(float(number) == float(folded) for number in _NUMBERS.findall(text))
     before = r"(?<![\w.])" if re.match(r"\d", folded) else r"(?<!\w)" if re.match(r"\w", folded) else ""
     after = r"(?!\w|\.\d)" if re.search(r"\d$", folded) else ""
     return bool(folded) and re.search(before + re.escape(folded) + after, text) is not None

@@ -10,6 +10,7 @@ from typing import Any
 from tests.cases import product, registry
 from tests.cases.judging import wrong
 from tests.cases.outcomes import Outcome
+from tests.cases.projects import Run
 
 
 def case_files(folder: Path) -> list[Path]:
@@ -36,7 +37,7 @@ def run_case(case: Mapping[str, Any]) -> list[str]:
         got = registry.run(given)
         why = wrong(expected, got)
         if "machine" in expected:
-            why += _machine(got)
+            why += _machine(expected["machine"], got)
         if option := expected.get("with_option"):
             then = option["then"]
             options = {key: value for key, value in option.items() if key != "then"}
@@ -45,6 +46,25 @@ def run_case(case: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(why))
 
 
-def _machine(got: Outcome) -> list[str]:
-    """A machine's expectations are checked by the operation that runs pytest."""
-    return [] if "machine" in got.facts else ["the operation ran no pytest, so 'machine' was not checked"]
+def _machine(wanted: Mapping[str, Any], got: Outcome) -> list[str]:
+    """What a run of pytest left behind, against ``machine``."""
+    run: Run | None = got.facts.get("machine")
+    if run is None:
+        return ["the operation ran no pytest, so 'machine' was not checked"]
+    why = []
+    if "exit_code" in wanted and run.code != wanted["exit_code"]:
+        why.append(f"exit code {run.code}, {wanted['exit_code']} expected: {run.tail}")
+    for word, number in wanted.get("counts", {}).items():
+        if run.count(word) != number:
+            why.append(f"{run.count(word)} {word}, {number} expected: {run.tail}")
+    why += [f"the output lacks {text!r}" for text in wanted.get("contains", []) if text not in run.text]
+    why += [f"the output has {text!r}" for text in wanted.get("lacks", []) if text in run.text]
+    why += [
+        f"the output has the bytes {text}"
+        for text in wanted.get("lacks_bytes_hex", [])
+        if bytes.fromhex(text) in run.output
+    ]
+    if name := wanted.get("xml_parses"):
+        problem = run.xml.get(name, "is missing")
+        why += [f"{name} {problem}"] if problem else []
+    return why

@@ -1,0 +1,127 @@
+"""Scores against thresholds: rounding, direction, what can't be meant, what is missing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest_ragbench
+from pytest_ragbench import JudgeError, assert_metric
+from pytest_ragbench.metrics.registry import find
+from pytest_ragbench.thresholds import Scale, parse_threshold
+from tests.cases import product
+from tests.cases.gating import gated, scale_like
+from tests.cases.outcomes import Outcome, observe
+from tests.cases.registry import Input, op
+
+_STANDS_FOR = {"rouge": "rougeL", "context_relevancy": "context_relevance"}
+
+
+@op("gate_scores", whole=True)
+def gate_scores(given: Input) -> Outcome:
+    """Ready scores, written as numbers or as what they are computed from, against one threshold."""
+    outcome = Outcome("property", each=_gates(given))
+    if extra := given.get("extra"):
+        outcome.parts["extra"] = _gates(extra)
+    for item in [*(outcome.each or []), *outcome.parts.get("extra", [])]:
+        if re.search(r"(\d+(?:\.\d+)?), wanted [<>]=?\1\b(?!\.?\d)", item.message) and "=" in str(
+            item.message
+        ):
+            outcome.problems.append(f"the message contradicts itself: {item.message:.80}")
+    return outcome
+
+
+def _gates(given: Input) -> list[Outcome]:
+    scale = scale_like(find(given["metric"])) if "metric" in given else {}
+    return [
+        gated(given.get("metric", "quality"), number(raw), given["threshold"], **scale)
+        for raw in given["scores"]
+    ]
+
+
+def number(raw: Any) -> Any:
+    """``"mean of [0.7, 0.8]"``, ``"0.1+0.7"``, ``"Decimal('0.12')"`` as the number meant."""
+    if not isinstance(raw, str):
+        return raw
+    if match := re.fullmatch(r"(mean|sum) of \[(.*)\]", raw.strip()):
+        values = [float(item) for item in match[2].split(",")]
+        return sum(values) / len(values) if match[1] == "mean" else sum(values)
+    if match := re.fullmatch(r"(?:np|numpy)\.(\w+)\((.*)\)", raw.strip()):
+        import numpy as np
+
+        return getattr(np, match[1])(float(match[2]))
+    if match := re.fullmatch(r"Decimal\('(.*)'\)", raw.strip()):
+        from decimal import Decimal
+
+        return Decimal(match[1])
+    terms = raw.split("+")
+    try:
+        return sum(float(term) for term in terms) if len(terms) > 1 else float(raw)
+    except ValueError:
+        return raw
+
+
+@op("parse_threshold", single="threshold")
+def threshold(given: Input) -> Outcome:
+    """A threshold as ``[operator, limit]``."""
+    scale = find(given["metric"]).scale if "metric" in given else Scale("score")
+
+    def read() -> list[Any]:
+        found = parse_threshold(given["threshold"], scale)
+        match = re.fullmatch(r"([<>=]=?)(.+)", found.text)
+        if match is None:
+            return [found.low, found.high]
+        return [match[1], float(match[2])]
+
+    return observe(read)
+
+
+@op("assert", "assert_helper")
+def helper(given: Input) -> Outcome:
+    """One assertion helper, on a sample or on a ready score."""
+    name = str(given["helper"]).removeprefix("assert_")
+    name = _STANDS_FOR.get(name, name)
+    limit = given.get("threshold")
+    if "score" in given:
+        known = observe(lambda: find(_known(name)))
+        if known.kind != "value":
+            return known
+        return gated(name, number(given["score"]), limit, **scale_like(known.value))
+    replies = given.get("judge_replies", [])
+    judge = product.Scripted(
+        [product.completion(reply) for reply in replies] or [AssertionError("judge called")]
+    )
+
+    def run() -> float:
+        own = getattr(pytest_ragbench, f"assert_{name}", None)
+        with product.using(judge=judge):
+            sample = product.sample_of(given["sample"])
+            found = own(sample, limit) if own else assert_metric(_known(name), sample, limit)
+            return float(found)
+
+    outcome = observe(run, kind="pass")
+    if judge.asked and not replies:
+        outcome.problems.append("the judge was called")
+    return outcome
+
+
+def _known(name: str) -> str:
+    """The registered metric that a helper's name means."""
+    from pytest_ragbench.metrics.registry import all_metrics
+
+    known = all_metrics()
+    if name in known:
+        return name
+    return next((other for other in known if other.startswith(f"{name}_")), name)
+
+
+@op("aggregate_gate", whole=True)
+def aggregate_gate(given: Input) -> Outcome:
+    """The mean of scores, some of which are missing, against a threshold."""
+    from pytest_ragbench.metrics.formulas.coverage import aggregate
+
+    scores: dict[str, Any] = {}
+    for number_, raw in enumerate(given["scores"], 1):
+        missing = isinstance(raw, str) and raw.endswith("error")
+        scores[f"q{number_}"] = JudgeError("the judge is down", code=raw) if missing else number(raw)
+    return observe(lambda: aggregate(scores, parse_threshold(given["threshold"])))

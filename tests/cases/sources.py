@@ -1,0 +1,219 @@
+"""Test files as a user would write them, for cases that tell theirs in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+Files = Mapping[str, str]
+
+PRELUDE = """\
+import json
+import pytest
+import pytest_ragbench as rb
+
+SAMPLE = rb.RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="long")
+
+
+def says(grade):
+    def fake_judge(messages):
+        return json.dumps({"answer_correctness": grade, "groundedness": grade, "error_message": ""})
+
+    return fake_judge
+
+"""
+
+PASSING: Files = {
+    "test_case.py": PRELUDE
+    + """
+def test_passes():
+    judge = says(1.0)
+    judge.ragbench_key = {"model": "fake"}
+    rb.assert_search_rag(SAMPLE, judge=judge)
+"""
+}
+
+JUDGED: Files = {
+    "test_case.py": PRELUDE
+    + """
+def test_answer(judge, request):
+    known = {"judge": judge, "settings": request.config}
+    rb.assert_search_rag(SAMPLE)
+
+
+def test_faithful(judge):
+    rb.assert_faithfulness(SAMPLE, ">=0.8")
+"""
+}
+
+ASYNC_CALLS_SYNC: Files = {
+    "test_case.py": PRELUDE
+    + """
+import asyncio
+
+REPLIES = ['{"claims": ["It takes 30 days."]}', '{"verdicts": {"1": {"verdict": true}}}']
+
+
+class InTurn:
+    def __init__(self):
+        self.turn = 0
+
+    def __call__(self, messages):
+        self.turn += 1
+        return REPLIES[min(self.turn, 2) - 1]
+
+
+@pytest.mark.asyncio
+async def test_async():
+    loop = asyncio.get_running_loop()
+    before = type(loop).run_until_complete
+    rb.assert_faithfulness(SAMPLE, ">=0.8", judge=InTurn())
+    assert type(loop).run_until_complete is before
+    await asyncio.sleep(0)
+"""
+}
+
+FORKS: Files = {
+    "test_case.py": PRELUDE
+    + """
+import os
+
+
+def test_a_forked_child_has_a_judge_of_its_own():
+    rb.assert_search_rag(SAMPLE, judge=says(1.0))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            rb.assert_search_rag(SAMPLE.with_(question="Another?"), judge=says(1.0))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    rb.assert_search_rag(SAMPLE.with_(question="A third?"), judge=says(1.0))
+"""
+}
+
+THREADS: Files = {
+    "test_case.py": PRELUDE
+    + """
+from concurrent.futures import ThreadPoolExecutor
+
+
+def test_threads():
+    def one(number):
+        return rb.assert_search_rag(SAMPLE.with_(question=f"Question {number}?"), judge=says(1.0)).value
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(16))) == [1.0] * 16
+"""
+}
+
+EMPTY_PARAMETRISATION: Files = {
+    "test_case.py": PRELUDE
+    + """
+@pytest.mark.rag_questions("questions.jsonl")
+def test_none(rag_sample):
+    rb.assert_search_rag(rag_sample, judge=says(1.0))
+""",
+    "questions.jsonl": "",
+}
+
+# The first whose words all occur is taken; each word is a part of a word in the case's description.
+_BY_WORDS: Sequence[tuple[tuple[str, ...], Files]] = (
+    (("async", "sync helper"), ASYNC_CALLS_SYNC),
+    (("fork",), FORKS),
+    (("thread",), THREADS),
+    (("empty", "parametri"), EMPTY_PARAMETRISATION),
+    (("passing",), PASSING),
+)
+
+
+def for_words(words: str) -> Files | None:
+    """The project for a description in words; None where there is none."""
+    return next((files for wanted, files in _BY_WORDS if all(part in words for part in wanted)), None)
+
+
+_TESTS = {
+    "pass": "    rb.assert_search_rag(SAMPLE, judge=says(0.9))\n",
+    "quality_failure": "    rb.assert_search_rag(SAMPLE, judge=says(0.2))\n",
+    "judge_error": "    rb.assert_search_rag(SAMPLE, judge=down)\n",
+    "usage_error": '    rb.assert_search_rag(SAMPLE, "<=0.7", judge=says(0.9))\n',
+    "embedding_error": (
+        '    rb.assert_semantic_similarity(SAMPLE.with_(reference="r"), ">=0.5", embedder=lambda texts: [[0.0]] * 2)\n'
+    ),
+    "not_applicable": "    rb.assert_faithfulness(SAMPLE, '>=0.8', judge=lambda messages: '{\"claims\": []}')\n",
+    "endpoint_error": "    raise AssertionError('not reached: the fixture fails')\n",
+}
+_SERVICE = """
+def down(messages):
+    raise ConnectionError("the judge is down")
+
+
+@pytest.fixture
+def retriever():
+    def broken_service(question):
+        raise ConnectionError("the service is down")
+
+    return broken_service
+
+"""
+
+
+def of_outcomes(outcomes: Sequence[str]) -> Files:
+    """One test for each outcome."""
+    text = PRELUDE + _SERVICE
+    for number, outcome in enumerate(outcomes):
+        fixture = ""
+        if outcome == "endpoint_error":
+            text += '\n@pytest.mark.parametrize("rag_question", ["How long?"])'
+            fixture = "rag_sample"
+        text += f"\ndef test_{number}_{outcome}({fixture}):\n{_TESTS[outcome]}\n"
+    return {"test_case.py": text}
+
+
+def many_questions(total: int, bad: int, broken: int) -> Files:
+    """Questions of which some get a low grade, and some break the judge."""
+    names = [f"bad {n}" for n in range(bad)] + [f"broken {n}" for n in range(broken)]
+    names += [f"good {n}" for n in range(total - len(names))]
+    rows = "".join(f"{name.replace(' ', '-')},{name}?\n" for name in names)
+    return {
+        "questions.csv": f"id,question\n{rows}",
+        "conftest.py": PRELUDE
+        + """
+@pytest.fixture(scope="session")
+def judge():
+    def fake_judge(messages):
+        text = str(messages)
+        if "broken" in text:
+            raise ConnectionError("the judge is down")
+        return says(0.1 if "bad " in text else 0.9)(messages)
+
+    return fake_judge
+""",
+        "test_case.py": """\
+import pytest
+import pytest_ragbench as rb
+
+
+@pytest.mark.rag_questions("questions.csv")
+def test_answer(rag_sample):
+    rb.assert_search_rag(rag_sample)
+""",
+    }
+
+
+def asking(questions: str) -> Files:
+    """A test of the questions of a file, whose every answer is bad."""
+    return {
+        "test_case.py": PRELUDE
+        + f"""
+@pytest.fixture(scope="session")
+def retriever():
+    return lambda question: ("An answer.", ["A chunk."])
+
+
+@pytest.mark.rag_questions({questions!r})
+def test_q(rag_sample):
+    rb.assert_search_rag(rag_sample, judge=says(0.1))
+"""
+    }
