@@ -126,8 +126,6 @@ class Settings(_Section):
     providers: Mapping[str, ProviderSettings] = {}
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
-    lang: str | None = Field(default=None, description="Language of samples that don't say.")
-    votes: int = Field(default=1, ge=1, le=15)
     thresholds: Mapping[str, str | float] = {}
 
     sources: tuple[str, ...] = Field(default=(), description="The files and variables that were read.")

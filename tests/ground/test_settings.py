@@ -33,10 +33,10 @@ def test_the_nearest_directory_configures(tmp_path: Path) -> None:
     below.mkdir(parents=True)
     (tmp_path / "ragbench.toml").write_text('judge = "local"\n')
     assert load_settings(below, root=tmp_path, environ={}).judge == "local"
-    (tmp_path / "a" / "ragbench.toml").write_text("votes = 3\n")
+    (tmp_path / "a" / "ragbench.toml").write_text("store = 'off'\n")
     found = load_settings(below, root=tmp_path, environ={})
-    assert (found.judge, found.votes) == (None, 3)
-    assert load_settings(below, root=below, environ={}).votes == 1
+    assert (found.judge, found.store) == (None, "off")
+    assert load_settings(below, root=below, environ={}).store is None
 
 
 @pytest.mark.parametrize(
