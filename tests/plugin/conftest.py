@@ -63,6 +63,12 @@ def mode(request: pytest.FixtureRequest) -> list[str]:
     return MODES[request.param]
 
 
+@pytest.fixture(params=["none", "n2"])
+def both(request: pytest.FixtureRequest) -> list[str]:
+    """In one process and in two, where the other ways to run pytest add nothing."""
+    return MODES[request.param]
+
+
 @pytest.fixture
 def rag() -> Iterator[RagServer]:
     with rag_server() as server:

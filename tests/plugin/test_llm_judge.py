@@ -104,11 +104,11 @@ def test_each_call_once_and_none_in_the_second_run(
     ids=["500", "401", "quota", "prose", "schema", "verdict", "cut-reply", "refusal", "hang", "cut", "html"],
 )
 def test_a_broken_judge_is_an_error_never_a_score(
-    bot: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
+    bot: Project, both: list[str], monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
 ) -> None:
     with OpenAIServer(script) as server:
-        result = run(bot, server, monkeypatch, "-k", "q1", "-l", "-vv", "--log-level=DEBUG", *mode)
-    result.assert_outcomes(errors=1, deselected=0 if "2" in mode else N - 1)
+        result = run(bot, server, monkeypatch, "-k", "q1", "-l", "-vv", "--log-level=DEBUG", *both)
+    result.assert_outcomes(errors=1, deselected=0 if "2" in both else N - 1)
     assert result.ret == 8
     result.stdout.re_match_lines([rf"ERROR test_bot.py::test_answer\[q1\] - JudgeError: .*({said}).*"])
     [record] = bot.report()["results"]
@@ -118,7 +118,7 @@ def test_a_broken_judge_is_an_error_never_a_score(
 
 
 def test_a_judge_that_is_busy_is_asked_again(
-    bot: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
+    bot: Project, both: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: Counter[str] = Counter()
 
@@ -130,12 +130,12 @@ def test_a_judge_that_is_busy_is_asked_again(
         return honest(messages, schema)
 
     with OpenAIServer(busy) as server:
-        run(bot, server, monkeypatch, *mode).assert_outcomes(passed=N)
+        run(bot, server, monkeypatch, *both).assert_outcomes(passed=N)
         assert set(prompts(server).values()) == {2}
 
 
 def test_a_judge_that_lies_about_the_claims_fails_the_test_with_its_words(
-    bot: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
+    bot: Project, both: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no(messages: list[dict[str, str]], schema: dict[str, Any] | None) -> dict[str, Any]:
         reply = honest(messages, schema)
@@ -144,7 +144,7 @@ def test_a_judge_that_lies_about_the_claims_fails_the_test_with_its_words(
         return reply
 
     with OpenAIServer(no) as server:
-        result = run(bot, server, monkeypatch, *mode)
+        result = run(bot, server, monkeypatch, *both)
     result.assert_outcomes(failed=N)
     assert result.ret == 1
     result.stdout.fnmatch_lines(

@@ -52,9 +52,9 @@ def test_each_question_is_a_test_and_is_asked_once(bot: Project, rag: RagServer,
     result.stdout.fnmatch_lines(["3 passed", "rag: 3 calls*p50*p95*"])
 
 
-def test_ids_are_readable_and_selectable(bot: Project, rag: RagServer, mode: list[str]) -> None:
-    result = bot.run("--rag-url", rag.url, "-v", "-k", "возврат", *mode)
-    result.assert_outcomes(passed=1, deselected=0 if "2" in mode else 2)
+def test_ids_are_readable_and_selectable(bot: Project, rag: RagServer, both: list[str]) -> None:
+    result = bot.run("--rag-url", rag.url, "-v", "-k", "возврат", *both)
+    result.assert_outcomes(passed=1, deselected=0 if "2" in both else 2)
     assert "test_answer[возврат]" in result.stdout.str()
     assert rag.questions == ["Что нужно для возврата?"]
 
@@ -117,8 +117,8 @@ def test_a_service_nobody_is_at_is_an_error_not_a_failure(bot: Project, mode: li
     assert 'errors="3" failures="0"' in junit
 
 
-def test_without_a_service_the_message_says_what_to_do(bot: Project, mode: list[str]) -> None:
-    result = bot.run(*mode)
+def test_without_a_service_the_message_says_what_to_do(bot: Project, both: list[str]) -> None:
+    result = bot.run(*both)
     result.assert_outcomes(errors=3)
     assert result.ret == 4
     result.stdout.fnmatch_lines(["*no RAG service is configured: give --rag-url URL*"])
@@ -134,10 +134,10 @@ def test_without_a_service_the_message_says_what_to_do(bot: Project, mode: list[
     ids=["empty", "misspelt", "duplicate"],
 )
 def test_a_broken_question_file_is_a_usage_error(
-    bot: Project, rag: RagServer, mode: list[str], questions: str, said: str
+    bot: Project, rag: RagServer, both: list[str], questions: str, said: str
 ) -> None:
     (bot.path / "questions.csv").write_text(questions, encoding="utf-8")
-    result = bot.run("--rag-url", rag.url, *mode)
+    result = bot.run("--rag-url", rag.url, *both)
     assert result.ret == 4
     result.stdout.fnmatch_lines([said])
     assert rag.questions == []
@@ -276,7 +276,7 @@ def test_two_runs_do_not_write_one_report(bot: Project, rag: RagServer) -> None:
     assert "another run is writing it" in result.stderr.str() + result.stdout.str()
 
 
-def test_one_tier(project: Project, rag: RagServer, mode: list[str]) -> None:
+def test_one_tier(project: Project, rag: RagServer, both: list[str]) -> None:
     project.write(
         q_csv="question,relevant_ids\nWhat is needed?,d2\n",
         test_a_py="""
@@ -306,7 +306,7 @@ def test_nothing_of_ours():
     pass
 """,
     )
-    chosen = ("--rag-url", rag.url, "--ragbench-store=off", *mode)
+    chosen = ("--rag-url", rag.url, "--ragbench-store=off", *both)
     assert project.run("--ragbench-tier", "retrieval", *chosen).parseoutcomes()["passed"] == 3
     assert project.run("--ragbench-tier", "2", *chosen).parseoutcomes()["passed"] == 2
     assert project.run("--ragbench-tier", "3", *chosen).parseoutcomes()["passed"] == 2

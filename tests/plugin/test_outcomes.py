@@ -99,12 +99,12 @@ def test_exit_codes(project: Project, chosen: str, code: int) -> None:
     assert project.run("-k", chosen, "-n", "2").ret == code
 
 
-def test_an_ordinary_failure_beside_an_outage_is_a_failure(project: Project, mode: list[str]) -> None:
+def test_an_ordinary_failure_beside_an_outage_is_a_failure(project: Project, both: list[str]) -> None:
     project.write(
         test_a_py=PRELUDE
         + "\ndef test_j(): rb.assert_search_rag(SAMPLE, judge=down)\ndef test_o(): assert 0\n"
     )
-    assert project.run(*mode).ret == 1
+    assert project.run(*both).ret == 1
 
 
 def test_xfail_hides_bad_quality_but_no_outage(project: Project, mode: list[str]) -> None:
@@ -124,7 +124,7 @@ def test_usage():
     rb.assert_search_rag(SAMPLE, "nonsense", judge=down)
 """
     )
-    result = project.run(*mode)
+    result = project.run(*both)
     result.assert_outcomes(xfailed=1, errors=2)
     assert result.ret == 4
 
@@ -149,7 +149,7 @@ def test_judge():
 """
     )
     result = project.run(
-        "--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *mode
+        "--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *both
     )
     result.assert_outcomes(passed=1, failed=1)
     assert "1 rerun" in result.stdout.str()
@@ -189,7 +189,7 @@ def test_many(subtests):
         rb.assert_search_rag(SAMPLE, judge=down)
 """
     )
-    result = project.run("--ragbench-json=out.json", *mode)
+    result = project.run("--ragbench-json=out.json", *both)
     assert result.ret == 1
     text = result.stdout.str()
     assert "answer_correctness 0.10, wanted >=0.7: bad answer" in text
@@ -219,7 +219,7 @@ def test_it(record_property):
 
 
 @pytest.mark.parametrize("value", ["np.float64(0.12)", "np.float32(0.12)", "Decimal('0.12')"])
-def test_any_kind_of_number_crosses(project: Project, mode: list[str], value: str) -> None:
+def test_any_kind_of_number_crosses(project: Project, both: list[str], value: str) -> None:
     project.write(
         test_a_py=PRELUDE
         + f"""
@@ -237,7 +237,7 @@ def test_it(record_property):
     rb.assert_metric("odd", SAMPLE, ">=0.8")
 """
     )
-    result = project.run("--ragbench-json=out.json", *mode)
+    result = project.run("--ragbench-json=out.json", *both)
     result.assert_outcomes(failed=1)
     assert result.ret == 1
     assert "odd 0.12, wanted >=0.8" in result.stdout.str()
@@ -245,7 +245,7 @@ def test_it(record_property):
     assert record["scores"][0]["value"] == pytest.approx(0.12)
 
 
-def test_control_characters_reach_neither_terminal_nor_xml(project: Project, mode: list[str]) -> None:
+def test_control_characters_reach_neither_terminal_nor_xml(project: Project, both: list[str]) -> None:
     project.write(
         test_a_py="import pytest_ragbench as rb\n"
         r"""
@@ -256,7 +256,7 @@ def test_it():
     rb.assert_search_rag(sample, judge=lambda messages: reply)
 """
     )
-    result = project.run("--junitxml=j.xml", "--color=no", "-vv", *mode)
+    result = project.run("--junitxml=j.xml", "--color=no", "-vv", *both)
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
     assert not [c for c in text if (ord(c) < 32 and c not in "\n\t") or c in "\x7f\u202e\ufffe"]

@@ -13,7 +13,7 @@ def grade(value):
 """
 
 
-def test_conftest_module_and_class(project: Project, mode: list[str]) -> None:
+def test_conftest_module_and_class(project: Project, both: list[str]) -> None:
     project.write(
         conftest_py="import pytest\n" + GRADE + "\n@pytest.fixture\ndef judge():\n    return grade(0.1)\n",
         test_a_py="import pytest_ragbench as rb\n"
@@ -42,7 +42,7 @@ def test_argument_wins():
     assert rb.score("search_rag", SAMPLE, judge=grade(0.4)).value == 0.4
 """,
     )
-    project.run(*mode).assert_outcomes(passed=4)
+    project.run(*both).assert_outcomes(passed=4)
 
 
 def test_threads_and_async_tests_see_it_too(project: Project, mode: list[str]) -> None:
@@ -81,7 +81,7 @@ async def test_from_a_thread_of_an_async_test():
     project.run(*mode).assert_outcomes(passed=6)
 
 
-def test_a_test_without_a_judge_builds_none(project: Project, rag: RagServer, mode: list[str]) -> None:
+def test_a_test_without_a_judge_builds_none(project: Project, rag: RagServer, both: list[str]) -> None:
     project.write(
         q_csv="question\nHow long?\n",
         test_a_py="import pytest, pytest_ragbench as rb\n"
@@ -107,10 +107,10 @@ def test_judge(rag_sample):
         rb.assert_faithfulness(rag_sample, ">=0.5")
 """,
     )
-    project.run("--rag-url", rag.url, *mode).assert_outcomes(passed=2)
+    project.run("--rag-url", rag.url, *both).assert_outcomes(passed=2)
 
 
-def test_callables_stand_in_for_the_service(project: Project, mode: list[str]) -> None:
+def test_callables_stand_in_for_the_service(project: Project, both: list[str]) -> None:
     project.write(
         q_csv="id,question,reference\nq1,How long?,30 days\nq2,And then?,x\n",
         test_a_py="import pytest, pytest_ragbench as rb\n"
@@ -150,12 +150,12 @@ class TestBroken:
         pass
 """,
     )
-    result = project.run(*mode)
+    result = project.run(*both)
     result.assert_outcomes(passed=4, errors=2)
     result.stdout.fnmatch_lines(["*EndpointError: *KeyError*index*"])
 
 
-def test_embedder_override_and_quality(project: Project, mode: list[str]) -> None:
+def test_embedder_override_and_quality(project: Project, both: list[str]) -> None:
     project.write(
         test_a_py="import pytest, pytest_ragbench as rb\n"
         + """
@@ -178,7 +178,7 @@ def test_every_miss_is_reported():
     assert [score.metric for score in caught.value.scores] == ["answer_relevancy_holistic", "semantic_similarity"]
 """,
     )
-    project.run(*mode).assert_outcomes(passed=2)
+    project.run(*both).assert_outcomes(passed=2)
 
 
 def test_helpers_work_without_pytest(project: Project) -> None:
