@@ -124,7 +124,7 @@ def test_usage():
     rb.assert_search_rag(SAMPLE, "nonsense", judge=down)
 """
     )
-    result = project.run(*both)
+    result = project.run(*mode)
     result.assert_outcomes(xfailed=1, errors=2)
     assert result.ret == 4
 
@@ -149,7 +149,7 @@ def test_judge():
 """
     )
     result = project.run(
-        "--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *both
+        "--reruns", "2", "--only-rerun", r"^(\w+\.)*JudgeError", "--ragbench-json=out.json", *mode
     )
     result.assert_outcomes(passed=1, failed=1)
     assert "1 rerun" in result.stdout.str()
@@ -189,7 +189,7 @@ def test_many(subtests):
         rb.assert_search_rag(SAMPLE, judge=down)
 """
     )
-    result = project.run("--ragbench-json=out.json", *both)
+    result = project.run("--ragbench-json=out.json", *mode)
     assert result.ret == 1
     text = result.stdout.str()
     assert "answer_correctness 0.10, wanted >=0.7: bad answer" in text
