@@ -18,10 +18,7 @@ None of the last two is an :class:`AssertionError`: an outage can never be read 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pytest_ragbench.scores import Score
+from typing import Any
 
 
 class RagbenchError(Exception):
@@ -32,10 +29,11 @@ class QualityFailure(AssertionError):
     """A score missed its threshold.
 
     ``str()`` gives the whole failure text; its first line can stand alone.
-    ``scores`` holds the scores that missed (one, or several for ``assert_quality``).
+    ``scores`` holds the :class:`~pytest_ragbench.scores.Score` of each metric that missed (one, or
+    several for ``assert_quality``).
     """
 
-    def __init__(self, message: str, scores: Sequence[Score] = ()) -> None:
+    def __init__(self, message: str, scores: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.scores = tuple(scores)
 
