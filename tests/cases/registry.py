@@ -12,7 +12,7 @@ from tests.cases.outcomes import Outcome, failure
 Input = Mapping[str, Any]
 Run = Callable[[Input], Outcome]
 
-_MODULES = ("replies", "files", "endpoint", "metrics", "retrieval", "gates", "runs")
+_MODULES = ("replies", "files", "endpoint", "metrics", "retrieval", "gates", "runs", "store", "security")
 _LISTS = ("items", "replies", "values", "cells", "responses", "samples", "cases", "texts", "names")
 
 

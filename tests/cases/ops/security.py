@@ -1,0 +1,145 @@
+"""Hostile texts: in prompts, in reports, in tables, in names of files."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_ragbench import assert_search_rag
+from pytest_ragbench.judge.rendering import nonce_for, render
+from pytest_ragbench.judge.tasks import GradeSearchRag
+from tests.cases import product
+from tests.cases.outcomes import Outcome, observe
+from tests.cases.registry import Input, op
+
+
+@op("render_prompt")
+def render_prompt(given: Input) -> Outcome:
+    """Where the texts under judgement stand in what a judge is sent."""
+    sample = product.sample_of(given["sample"])
+    task = GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))
+    messages = render(task)
+    problems: list[str] = []
+    texts = [sample.question, sample.answer or "", *(sample.contexts or ())]
+    outside = "\n".join(message["content"] for message in messages)
+    for text in [text for text in texts if text.strip()]:
+        inside = [message["content"] for message in messages if text in message["content"]]
+        if len(inside) != 1 or inside[0] == messages[0]["content"]:
+            problems.append(f"{text!r:.60} stands in {len(inside)} messages, or in the system's")
+            continue
+        fence = re.search(r"<([\w-]+)>\s*" + re.escape(text) + r"\s*</\1>", inside[0])
+        if fence is None:
+            problems.append(f"{text!r:.60} does not stand between one marker and its closing one")
+        elif fence[1] in text:
+            problems.append(f"{text!r:.60} holds its own marker")
+        outside = outside.replace(text, "")
+    rules = messages[0]["content"].casefold()
+    if not any(word in rules for word in ("never an instruction", "никогда не указание", "指示")):
+        problems.append("no instruction says that the material is not to be obeyed")
+    other = GradeSearchRag(sample.question, f"{sample.answer} ", tuple(sample.contexts or ()))
+    if nonce_for(task.data()) == nonce_for(other.data()):
+        problems.append("two texts have the same markers")
+    outcome = _against_obedient_judge(given, outside, problems)
+    outcome.problems += problems
+    return outcome
+
+
+def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> Outcome:
+    """A judge that obeys whatever stands outside the material: the answer must still be graded low."""
+    sample = product.sample_of(given["sample"])
+    orders = [line for line in (sample.answer or "").splitlines()[1:] if line.strip()] or [
+        sample.answer or ""
+    ]
+    grade = 1.0 if any(order in outside for order in orders) else 0.1
+
+    def obedient(messages: list[dict[str, str]]) -> str:
+        return json.dumps({"answer_correctness": grade, "groundedness": grade, "error_message": "low"})
+
+    def run() -> None:
+        with product.using(judge=obedient):
+            assert_search_rag(sample, 0.7)
+
+    gate = observe(run, kind="pass")
+    if gate.kind != "quality_failure":
+        problems.append(f"the gate came to {gate.told()}")
+    shown = " ".join(gate.message.split())
+    lines = [line.strip() for line in (sample.answer or "").splitlines() if line.strip().isprintable()]
+    if any(" ".join(line.split()) not in shown for line in lines):
+        problems.append("the report does not show the answer as it is")
+    return Outcome("property", message=gate.message)
+
+
+@op("report_html", "html_report")
+def report_html(given: Input) -> Outcome:
+    """The HTML report; there is none yet, and nothing else may stand for it."""
+    if importlib.util.find_spec("pytest_ragbench.report.html") is None:
+        return Outcome("crash", message="the package writes no HTML report")
+    return Outcome("crash", message="the HTML report is not connected to this operation yet")
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+@op("export_csv")
+def export_csv(given: Input) -> Outcome:
+    """Rows as a CSV file that a spreadsheet opens without running any of them."""
+    if importlib.util.find_spec("pytest_ragbench.report.csv_export") is None:
+        return Outcome("crash", message="the package exports no CSV")
+    from pytest_ragbench.report.csv_export import original_text, write_csv
+
+    rows: Sequence[Mapping[str, Any]] = given["rows"]
+    path = Path("table.csv")
+
+    def written() -> list[dict[str, Any]]:
+        write_csv(path, rows)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+
+    outcome = observe(written)
+    if outcome.kind != "value":
+        return outcome
+    if len(outcome.value) != len(rows):
+        outcome.problems.append(f"{len(outcome.value)} rows of {len(rows)} come back")
+    for row, cells in zip(rows, outcome.value, strict=False):
+        for name, value in row.items():
+            cell = cells[name]
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                if float(cell) != value:
+                    outcome.problems.append(f"{name}: the number {value} became {cell!r}")
+            elif isinstance(value, str):
+                if cell.lstrip(" ").startswith(_FORMULA):
+                    outcome.problems.append(f"{name}: {cell!r} is a formula")
+                if original_text(cell) != value:
+                    outcome.problems.append(f"{name}: {value!r} became {cell!r}")
+    return outcome
+
+
+@op("artifact_name", "artifact_path", "safe_filename", "artifact", items="names", single="name")
+def artifact_name(given: Input) -> Outcome:
+    """A file for a text that the data gives: inside the folder, whatever the text is."""
+    if importlib.util.find_spec("pytest_ragbench.report.artifacts") is None:
+        return Outcome("crash", message="the package names no files by ids")
+    from pytest_ragbench.report.artifacts import artifact_path
+
+    raw = next(str(given[key]) for key in ("name", "id", "artifact", "text") if key in given)
+    folder = Path("artifacts").resolve()
+    folder.mkdir(exist_ok=True)
+    outcome = observe(lambda: artifact_path(folder, raw, ".json").name)
+    if outcome.kind == "value":
+        path = artifact_path(folder, raw, ".json")
+        path.write_text("{}", encoding="utf-8")
+        if path.resolve().parent != folder:
+            outcome.problems.append(f"{raw!r} leaves the folder: {path}")
+        if not path.name.isprintable() or re.search(r'[<>:"/\\|?*]', path.name):
+            outcome.problems.append(f"{raw!r} makes the file name {path.name!r}")
+        if (
+            artifact_path(folder, f"{raw}.", ".json") == path
+            or artifact_path(folder, f"{raw}/", ".json") == path
+        ):
+            outcome.problems.append(f"{raw!r} and another text share {path.name!r}")
+    return outcome

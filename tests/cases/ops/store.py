@@ -1,0 +1,271 @@
+"""The store of replies: many processes at once, what counts as the same question, damage."""
+
+from __future__ import annotations
+
+import base64
+import multiprocessing
+import random
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from pytest_ragbench import JudgeError, RagSample
+from pytest_ragbench.engine import Engine, Request, Sender, Sent, Store
+from pytest_ragbench.engine.keys import digest_of
+from pytest_ragbench.judge import rendering
+from pytest_ragbench.judge.openai import openai_judge
+from pytest_ragbench.judge.tasks import GradeSearchRag, SearchRagReply
+from pytest_ragbench.settings import ProviderSettings
+from tests.cases import sources
+from tests.cases.outcomes import Outcome, observe
+from tests.cases.projects import project
+from tests.cases.registry import Input, op
+from tests.cases.servers import Served, serving
+
+_GOOD = '{"answer_correctness": 0.9, "groundedness": 0.8, "error_message": ""}'
+_COMPLETION = {"choices": [{"message": {"content": _GOOD}, "finish_reason": "stop"}]}
+_NOT_ASKED = {"threshold", "test", "test_name", "test_id", "id", "api_key", "timeout", "max_concurrency"}
+"""What shapes no reply: a change of it must not ask the judge again."""
+
+
+# Many processes
+
+
+def _value(key: int) -> str:
+    return f"value of {key} " * 20
+
+
+def _request(key: int, fetch: Callable[[Sender], Any]) -> Request[str]:
+    def read(payload: Any) -> str:
+        return str(payload["text"])
+
+    return Request(kind="judge", provider="stress", key={"key": key}, fetch=fetch, read=read)
+
+
+def _write(path: str, keys: Sequence[int], errors: Any) -> None:
+    engine = Engine(store=Path(path), run_id="stress", on_warning=errors.put)
+    try:
+        for key in keys:
+
+            async def fetch(send: Sender, key: int = key) -> Any:
+                async def attempt() -> Sent:
+                    return Sent({"text": _value(key)})
+
+                return (await send(attempt)).payload
+
+            found = engine.wait(engine.fetch(_request(key, fetch))).value
+            if found != _value(key):
+                errors.put(f"key {key} gave {found[:40]!r}")
+    except BaseException as error:
+        errors.put(f"writer: {type(error).__name__}: {error}")
+    finally:
+        engine.close()
+
+
+def _read(path: str, keys: int, stop: Any, errors: Any) -> None:
+    import json
+
+    store = Store(Path(path))
+    digests = {digest_of(_request(key, _no_call), "stress"): key for key in range(keys)}
+    names = list(digests)
+    try:
+        while not stop.is_set():
+            digest = random.choice(names)
+            text = store.get(digest)
+            if text is not None and json.loads(text)["text"] != _value(digests[digest]):
+                errors.put(f"a reader saw {text[:60]!r} under key {digests[digest]}")
+    except BaseException as error:
+        errors.put(f"reader: {type(error).__name__}: {error}")
+    finally:
+        store.close()
+
+
+async def _no_call(send: Sender) -> Any:
+    raise JudgeError("it was stored, and is asked for again", code="asked_again")
+
+
+@op("cache_stress")
+def stress(given: Input) -> Outcome:
+    """Writers and readers in processes of their own, on one file; then every key is read back."""
+    writers, each = int(given["processes"]), int(given["writes_per_process"])
+    keys = int(given.get("distinct_keys", writers * each))
+    path = str(Path("stress") / "store.sqlite")
+    Path(path).parent.mkdir()
+    spawn = multiprocessing.get_context("spawn")
+    errors, stop = spawn.Queue(), spawn.Event()
+    made = Engine(store=Path(path), run_id="stress", on_warning=errors.put)  # so that readers find a file
+    made.wait(_opened(made))
+    shares = [[(number * each + i) % keys for i in range(each)] for number in range(writers)]
+    readers = [
+        spawn.Process(target=_read, args=(path, keys, stop, errors))
+        for _ in range(int(given.get("readers", 0)))
+    ]
+    processes = [spawn.Process(target=_write, args=(path, share, errors)) for share in shares]
+    for process in [*readers, *processes]:
+        process.start()
+    for process in processes:
+        process.join(120)
+    stop.set()
+    for process in readers:
+        process.join(30)
+    problems = [f"a process ended with {one.exitcode}" for one in [*processes, *readers] if one.exitcode != 0]
+    while not errors.empty():
+        problems.append(str(errors.get()))
+    written = sorted({key for share in shares for key in share})
+    for key in written:
+        found = observe(lambda key=key: made.wait(made.fetch(_request(key, _no_call))).value)  # type: ignore[misc]
+        if found.value != _value(key):
+            problems.append(f"key {key}: {found.told()}")
+    made.close()
+    return Outcome("property", value=len(written), problems=problems[:5])
+
+
+async def _opened(engine: Engine) -> None:
+    async def fetch(send: Sender) -> Any:
+        return {"text": "first"}
+
+    await engine.fetch(_request(-1, fetch))
+
+
+# What counts as the same question
+
+
+class _Asker:
+    """Asks a judge over HTTP, through engines that share one store: each call is a new run."""
+
+    def __init__(self, servers: Mapping[str, Served], store: Path) -> None:
+        self._servers = servers
+        self._store = store
+
+    def ask(self, base: Input) -> SearchRagReply:
+        server = self._servers[str(base.get("base_url", ""))]
+        settings = ProviderSettings(
+            base_url=f"{server.url}/v1",
+            temperature=base.get("temperature", 0.0),
+            seed=base.get("seed"),
+            api_key_env="CASE_KEY",
+            extra_body=base.get("extra_body", {}),
+            max_tokens=int(base.get("max_tokens", 2048)),
+            retry={"attempts": 1},  # type: ignore[arg-type]
+        )
+        task = GradeSearchRag(str(base["question"]), str(base["answer"]), tuple(base["contexts"]))
+        engine = Engine(store=self._store, run_id=f"run-{random.random()}")
+        try:
+            key = {"CASE_KEY": str(base.get("api_key", "sk-case-0000"))}
+            judge = openai_judge("case", settings, str(base.get("model", "m")), engine, environ=key)
+            with _prompt(str(base.get("prompt", ""))):
+                reply: SearchRagReply = engine.wait(judge.ask(task)).reply
+                return reply
+        finally:
+            engine.close()
+
+    def calls(self) -> int:
+        return sum(server.calls for server in self._servers.values())
+
+
+def _prompt(text: str) -> Any:
+    """The package's prompts, with a sentence more: what an edited prompt file does."""
+    original = rendering._prompt_file.__wrapped__
+
+    def edited(name: str) -> dict[str, Any]:
+        file = dict(original(name))
+        if text and name == "common":
+            file["en"] = {**file["en"], "role": f"{file['en']['role']}\n{text}"}
+        return file
+
+    return mock.patch.object(rendering, "_prompt_file", edited)
+
+
+@op("cache_key")
+def cache_key(given: Input) -> Outcome:
+    """Which changes ask the judge anew, which don't; errors are never kept."""
+    base = dict(given["base"])
+    variants = [{**base, **change} for change in given["variants"]]
+    urls = {str(one.get("base_url", "")) for one in [base, *variants]}
+    problems: list[str] = []
+    with _servers(urls, {"status": 200, "json": _COMPLETION}) as servers:
+        asker = _Asker(servers, Path("keys.sqlite"))
+        first = asker.ask(base)
+        for change, variant in zip([{}, *given["variants"]], [base, *variants], strict=True):
+            before = asker.calls()
+            found = asker.ask(variant)
+            asked, same = asker.calls() > before, not set(change) - _NOT_ASKED
+            if asked == same:
+                problems.append(f"{change or 'the same again'} {'asks again' if asked else 'is a hit'}")
+            if same and found != first:
+                problems.append(f"{change or 'the same again'} gives {found}, the first run gave {first}")
+    with serving([{"status": 500, "text": "down"}, {"status": 200, "json": _COMPLETION}]) as server:
+        asker = _Asker({str(base.get("base_url", "")): server}, Path("errors.sqlite"))
+        outcomes = [observe(lambda: asker.ask(base)).kind for _ in range(2)]
+        if outcomes != ["judge_error", "value"]:
+            problems.append(f"an outage and the run after it: {outcomes}")
+    return Outcome("property", problems=problems)
+
+
+class _servers:
+    """One server for each base URL of a case."""
+
+    def __init__(self, urls: set[str], reply: Mapping[str, Any]) -> None:
+        self._contexts = {url: serving([reply]) for url in urls}
+
+    def __enter__(self) -> dict[str, Served]:
+        return {url: context.__enter__() for url, context in self._contexts.items()}
+
+    def __exit__(self, *error: object) -> None:
+        for context in self._contexts.values():
+            context.__exit__(None, None, None)
+
+
+# Damage
+
+
+@op("cache_read", "cache_damaged", "cache_entry", items="entries", single="entry")
+def cache_read(given: Input) -> Outcome:
+    """An entry whose stored text was replaced: the judge is asked again, and the reply is right.
+
+    ``entry`` is the text (or ``bytes_b64``); ``file_b64`` replaces the whole file.
+    """
+    entry = given.get("entry", given.get("payload", given.get("content", given.get("text", ""))))
+    path = Path("damaged.sqlite")
+    sample = RagSample("q", "a", ["c"])
+    with serving([{"status": 200, "json": _COMPLETION}]) as server:
+        asker = _Asker({"": server}, path)
+        base = {"question": sample.question, "answer": sample.answer, "contexts": sample.contexts}
+        first = asker.ask(base)
+        if "file_b64" in given:
+            path.write_bytes(base64.b64decode(given["file_b64"]))
+        else:
+            raw = base64.b64decode(given["bytes_b64"]) if "bytes_b64" in given else entry
+            _replace(path, raw if isinstance(raw, (str, bytes)) else str(raw))
+        before = server.calls
+        outcome = observe(lambda: asker.ask(base).model_dump())
+        again = server.calls - before
+    if outcome.kind == "value":
+        outcome.facts["http_calls"] = again
+        if outcome.value != first.model_dump():
+            outcome.problems.append(f"the damaged entry gave {outcome.value}")
+        if again != 1:
+            outcome.problems.append(f"{again} calls after the damage, one expected")
+    for extra in Path().glob("damaged.sqlite*"):
+        extra.unlink()
+    return outcome
+
+
+def _replace(path: Path, payload: str | bytes) -> None:
+    """Write over the stored texts, once as a bad disk would, without their checksums."""
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE replies SET payload = ?", (payload,))
+    db.close()
+
+
+@op("fork", "fork_safety")
+def fork(given: Input) -> Outcome:
+    """A test that forks, where parent and child both ask."""
+    with project(sources.FORKS) as made:
+        run = made.run(*[arg for arg in given.get("args", []) if isinstance(arg, str)], "--junitxml=j.xml")
+    problems = run.lacks(["INTERNALERROR"])
+    if run.code != 0:
+        problems.append(f"exit code {run.code}: {run.tail}")
+    return Outcome("pass" if run.code == 0 else "crash", problems=problems, facts={"machine": run})
