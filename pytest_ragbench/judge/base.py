@@ -6,8 +6,9 @@ An LLM, the local judge, a panel and a recording are interchangeable behind :cla
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -23,7 +24,12 @@ class Task(Generic[R]):
     Subclasses are frozen dataclasses whose fields are the task's input. ``name`` picks the prompt,
     ``reply_type`` the reply; :meth:`reply_schema` may narrow the schema to this very task (how many
     verdicts, which grades).
+
+    ``vote`` tells apart independent calls with the same input: it goes into the key that replies are
+    stored under, and nowhere else. See :func:`again`.
     """
+
+    vote: ClassVar[int] = 0
 
     @property
     def name(self) -> str:
@@ -70,6 +76,13 @@ class Task(Generic[R]):
         return {**payload, **rest}
 
 
+def again(task: Task[R], vote: int) -> Task[R]:
+    """The same task as another, independent call: its reply is not that of any other ``vote``."""
+    other = copy(task)
+    object.__setattr__(other, "vote", vote)
+    return other
+
+
 @dataclass(frozen=True)
 class Answered(Generic[R]):
     """A judge's reply, and what it took to get it.
@@ -79,7 +92,7 @@ class Answered(Generic[R]):
 
     reply: R
     judge: str
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False
     votes: int = 1

@@ -85,7 +85,12 @@ class CallableJudge:
         request: Request[R] = Request(
             kind="judge",
             provider=f"judge:{self.name}",
-            key={"key": key, "prompt": [task.name, prompt_version(task)], "messages": render(task)},
+            key={
+                "key": key,
+                "prompt": [task.name, prompt_version(task)],
+                "messages": render(task),
+                "vote": task.vote,
+            },
             fetch=fetch,
             read=lambda payload: read_conversation(task, payload),
             scope="none" if key is None else "store",

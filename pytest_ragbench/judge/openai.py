@@ -80,18 +80,9 @@ def openai_judge(
             f'provider {provider_name!r} has no model; write judge = "{provider_name}:MODEL" '
             f"or providers.{provider_name}.model"
         )
-    from pytest_ragbench.engine.core import Limits
+    from pytest_ragbench.engine.limits import limits_of
 
-    engine.set_limits(
-        provider_name,
-        Limits(
-            timeout=settings.timeout,
-            max_concurrency=settings.max_concurrency,
-            attempts=settings.retry.attempts,
-            wait=settings.retry.wait,
-            max_wait=settings.retry.max_wait,
-        ),
-    )
+    engine.set_limits(provider_name, limits_of(settings))
     return OpenAIJudge(provider_name, settings, name, engine, endpoint_of(provider_name, settings, environ))
 
 
@@ -147,7 +138,7 @@ class OpenAIJudge:
             "max_tokens": settings.max_tokens,
             "extra_body": settings.extra_body,
             "headers": {k: v for k, v in settings.headers.items() if not is_secret_name(k)},
-            "vote": 0,
+            "vote": task.vote,
         }
 
     # One turn

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics.tools import Tools
@@ -18,13 +18,33 @@ from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Score
 from pytest_ragbench.thresholds import Direction, Scale
 
-Tier = Literal["embedding", "retrieval", "generation", "end_to_end", "judge", "dialogue"]
-TIERS: tuple[Tier, ...] = ("embedding", "retrieval", "generation", "end_to_end", "judge", "dialogue")
+Tier = Literal[
+    "embedding", "retrieval", "generation", "end_to_end", "judge", "judge_pipeline", "dialogue", "real_users"
+]
+TIERS: tuple[Tier, ...] = (
+    "embedding",
+    "retrieval",
+    "generation",
+    "end_to_end",
+    "judge",
+    "judge_pipeline",
+    "dialogue",
+    "real_users",
+)
 
 Compute = Callable[..., Awaitable[Score]]
+Of = Literal["sample", "set"]
+"""What a metric is computed from: one sample, or a whole set at once (where the value is no mean)."""
+Adapt = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+"""Of a sample (or a set) and the options; see :class:`Metric`."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.9, "good": 0.7})
 """Lower limits of the founding benchmark's bands; below the last one a score needs "attention"."""
+RETRIEVAL_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.8, "good": 0.5})
+JUDGE_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.95, "good": 0.85})
+_LOWER_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.1, "good": 0.3})
+NO_BANDS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,12 +56,19 @@ class Metric:
     needs
         Sample fields that must have been given; a missing one is a usage error before any call.
     tasks
-        Judge tasks that are asked; a judge that can't do one of them is a usage error.
+        Judge tasks that are asked (``"this|or_that"``); a judge that can't do one of them is a usage error.
     without_contexts
         The score where the retriever found nothing (contexts empty or blank); None lets the formula
         decide.
     bands
-        Limits by name, best first; "attention" is what meets none of them.
+        Limits by name, best first; "attention" is what meets none of them. Without limits, no band.
+    options
+        Options that the name stands for: ``k`` of ``"ndcg@10"``.
+    of
+        ``"sample"``, or ``"set"`` for what is computed over a set at once.
+    adapt
+        Checks the options against a sample, and returns what they change here (fields by name): needs,
+        tasks, embedder, direction.
     """
 
     name: str
@@ -56,6 +83,8 @@ class Metric:
     without_contexts: float | None = 0.0
     bands: Mapping[str, float] = field(default_factory=lambda: DEFAULT_BANDS)
     options: Mapping[str, Any] = field(default_factory=dict)
+    of: Of = "sample"
+    adapt: Adapt | None = None
 
     @cached_property
     def scale(self) -> Scale:
@@ -70,47 +99,219 @@ class Metric:
         """First line of the docstring of the formula."""
         return (inspect.getdoc(self.compute) or "").partition("\n")[0]
 
-    def band(self, value: float) -> str:
-        """``"excellent"``, ``"good"`` ... or ``"attention"``."""
+    def band(self, value: float) -> str | None:
+        """``"excellent"``, ``"good"`` ... or ``"attention"``; None for a metric without bands."""
         for name, limit in self.bands.items():
             if value >= limit - 1e-9 if self.direction == "higher" else value <= limit + 1e-9:
                 return name
-        return "attention"
+        return "attention" if self.bands else None
+
+    def adapted(self, given: Any, options: Mapping[str, Any]) -> Metric:
+        """The metric as the options make it for a sample (or set); UsageError for options that can't be."""
+        if self.adapt is None:
+            return self
+        changes = self.adapt(given, {**self.options, **options})
+        return replace(self, **changes) if changes else self
 
 
 _METRICS: dict[str, Metric] = {}
-_FAMILIES = ("generation", "retrieval", "semantic", "end_to_end")
+_FAMILIES = (
+    "generation",
+    "retrieval",
+    "semantic",
+    "end_to_end",
+    "context",
+    "correctness",
+    "critics",
+    "text",
+    "embedding",
+    "dialogue",
+    "judge_quality",
+)
+ENTRY_POINTS = "ragbench.metrics"
 
 
 def metric(
     name: str,
     *,
     tier: Tier,
-    needs: tuple[str, ...],
+    needs: tuple[str, ...] | str = (),
     tasks: tuple[str, ...] = (),
     embedder: bool = False,
     low: float = 0.0,
     high: float = 1.0,
     direction: Direction = "higher",
     without_contexts: float | None = 0.0,
-    bands: Mapping[str, float] = DEFAULT_BANDS,
-) -> Callable[[Compute], Compute]:
-    """Register ``async def formula(sample: RagSample, tools: Tools, **options) -> Score``."""
+    bands: Mapping[str, float] | None = None,
+    of: Of = "sample",
+    adapt: Adapt | None = None,
+) -> Callable[[F], F]:
+    """Register a formula under ``name``: the decorator for a metric of one's own.
 
-    def register(compute: Compute) -> Compute:
-        _METRICS[name] = Metric(
-            name, compute, tier, needs, tasks, embedder, low, high, direction, without_contexts, bands
-        )
-        return compute
+    The formula is a function (async or not) of a sample, or of a sample and
+    :class:`~pytest_ragbench.metrics.tools.Tools`; its keyword-only arguments are the metric's options. It
+    returns a number, a number and a reason, or a :class:`~pytest_ragbench.scores.Score`. A class is made
+    once, without arguments, and called. A formula that is not async runs in a thread.
+
+    Put it in a ``conftest.py``, or in a module that a package names under the entry point group
+    ``ragbench.metrics``.
+
+    Parameters
+    ----------
+    name
+        Lower-case identifier. ``assert_metric(name, ...)``, ``assert_quality``, ``[thresholds]``,
+        question files and reports know the metric by it.
+    tier
+        Where reports show it: one of :data:`TIERS`.
+    needs
+        Sample fields: ``("question", "answer")``. A blank answer scores lowest without a call.
+    tasks, embedder
+        What ``tools`` is asked for: names of judge tasks; True for ``tools.embed``.
+    low, high, direction
+        The range of the value, and which way is better. A value outside is an error.
+    without_contexts
+        The value where contexts are needed and there are none; None: ask the formula.
+    bands
+        Named limits, best first. Default 0.9 and 0.7 (0.1 and 0.3 where lower is better) for a range
+        that ends at 1, none for another.
+    of
+        ``"set"`` for a formula of a list of samples; see ``assert_over``.
+    adapt
+        See :class:`Metric`.
+
+    Raises
+    ------
+    UsageError
+        A name that is taken or no identifier, an unknown tier or need, an empty range.
+    """
+    wanted = (needs,) if isinstance(needs, str) else tuple(needs)
+    _check_definition(name, tier, wanted, low, high, direction)
+    if bands is None:
+        bands = _default_bands(low, high, direction)
+
+    def register(formula: F) -> F:
+        if not _is_ours(formula):
+            _known()  # so that a name of ours is found to be taken
+        compute = _computing(name, formula)
+        _add(
+            Metric(
+                name=name, compute=compute, tier=tier, needs=wanted, tasks=tuple(tasks), embedder=embedder,
+                low=low, high=high, direction=direction, without_contexts=without_contexts, bands=bands,
+                of=of, adapt=adapt,
+            )
+        )  # fmt: skip
+        return formula
 
     return register
 
 
+def named(name: str, base: str, changes: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """Register a metric with some of its options set under a name of its own.
+
+    Raises
+    ------
+    UsageError
+        The name is no identifier, or stands for something else already.
+    """
+    known = _METRICS[base]
+    entry = replace(known, name=name, options={**known.options, **options}, **(changes or {}))
+    _check_definition(name, entry.tier, entry.needs, entry.low, entry.high, entry.direction)
+    taken = _METRICS.get(name)
+    if taken is not None and (taken.compute, taken.options) != (entry.compute, entry.options):
+        raise UsageError(f"metric {name!r} is registered already; choose another name")
+    _METRICS[name] = entry
+
+
+def _default_bands(low: float, high: float, direction: Direction) -> Mapping[str, float]:
+    if high != 1.0 or low not in (0.0, -1.0):
+        return NO_BANDS
+    return DEFAULT_BANDS if direction == "higher" else _LOWER_BANDS
+
+
+def _check_definition(
+    name: object, tier: str, needs: tuple[str, ...], low: float, high: float, direction: str
+) -> None:
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-zA-Z0-9_]*", name):
+        raise UsageError(f"a metric's name must be a lower-case identifier, got {name!r}")
+    if tier not in TIERS:
+        raise UsageError(f"metric {name!r}: unknown tier {tier!r}; tiers: {', '.join(TIERS)}")
+    for need in needs:
+        if need not in RagSample.__dataclass_fields__:
+            raise UsageError(f"metric {name!r} needs {need!r}, which is no field of a sample")
+    if direction not in ("higher", "lower"):
+        raise UsageError(f'metric {name!r}: direction must be "higher" or "lower", got {direction!r}')
+    if not low < high:
+        raise UsageError(f"metric {name!r}: its range {low!r}..{high!r} is empty")
+
+
+def _add(entry: Metric) -> None:
+    """Take up a metric; the same piece of code may be imported twice, under two module names."""
+    known = _METRICS.get(entry.name)
+    if known is not None and _place(known.compute) != _place(entry.compute):
+        raise UsageError(
+            f"metric {entry.name!r} is registered already, at {_place(known.compute)}; "
+            f"give the one at {_place(entry.compute)} another name"
+        )
+    _METRICS[entry.name] = entry
+
+
+def _place(compute: Compute) -> str:
+    code = getattr(inspect.unwrap(compute), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(compute)
+
+
+def _computing(name: str, formula: Callable[..., Any]) -> Compute:
+    """The formula as the engine calls it: async, of (sample, tools), returning a score."""
+    if inspect.isclass(formula):
+        try:
+            formula = _instance(formula).__call__
+        except (TypeError, AttributeError) as error:
+            raise UsageError(
+                f"metric {name!r}: a class must be made without arguments and be callable: {error}"
+            ) from None
+    from pytest_ragbench.metrics.own import adapted_formula, takes_tools
+
+    if inspect.iscoroutinefunction(formula) and takes_tools(name, formula) and _is_ours(formula):
+        return formula
+    return adapted_formula(name, formula)
+
+
+def _instance(cls: Callable[[], Any]) -> Any:
+    return cls()
+
+
+def _is_ours(formula: Callable[..., Any]) -> bool:
+    return str(getattr(formula, "__module__", "")).startswith("pytest_ragbench.metrics.")
+
+
+_loaded: list[bool] = []
+
+
+def _known() -> dict[str, Metric]:
+    if not _loaded:
+        for family in _FAMILIES:
+            importlib.import_module(f"pytest_ragbench.metrics.{family}")
+        _loaded.append(True)
+        _load_entry_points()
+    return _METRICS
+
+
+def _load_entry_points() -> None:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # a module that is not ours may raise anything
+            _loaded.clear()  # said again next time, rather than "unknown metric"
+            raise UsageError(
+                f"the entry point {entry.name!r} = {entry.value!r} of group {ENTRY_POINTS!r} can't be loaded: {error}"
+            ) from error
+
+
 def all_metrics() -> dict[str, Metric]:
     """Every registered metric by name."""
-    for family in _FAMILIES:
-        importlib.import_module(f"pytest_ragbench.metrics.{family}")
-    return dict(sorted(_METRICS.items()))
+    return dict(sorted(_known().items()))
 
 
 _AT_K = re.compile(r"(?P<base>[a-z_0-9]+)@(?P<k>[^@]*)")
@@ -126,7 +327,7 @@ def find(name: str) -> Metric:
     """
     if not isinstance(name, str):
         raise UsageError(f"a metric is named by a text, got {name!r}")
-    known = all_metrics()
+    known = _known()
     if name in known:
         return _complete(known[name])
     if (match := _AT_K.fullmatch(name)) and match["base"] in known and _takes_k(known[match["base"]]):
@@ -135,17 +336,27 @@ def find(name: str) -> Metric:
         base = known[match["base"]]
         return replace(base, name=name, options={**base.options, "k": int(match["k"])})
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else f"; known: {', '.join(known)}"
+    listed = f"; known: {', '.join(sorted(known))}"
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else listed
     raise UsageError(f"unknown metric {name!r}{hint}")
 
 
 def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
-    """Refuse options that the formula does not have."""
-    parameters = list(inspect.signature(metric.compute).parameters)[2:]
+    """Refuse options that the formula does not have, and the lack of one that it must have."""
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(metric.compute).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
     for name in options:
         if name not in parameters:
             raise UsageError(
                 f"{metric.name} has no option {name!r}; its options: {', '.join(parameters) or 'none'}"
+            )
+    for name, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty and name not in {**metric.options, **options}:
+            raise UsageError(
+                f"{metric.name} needs the option {name!r}: assert_{metric.name}(..., {name}=...)"
             )
 
 
@@ -199,6 +410,10 @@ def _complete(metric: Metric) -> Metric:
 
 __all__ = [
     "DEFAULT_BANDS",
+    "ENTRY_POINTS",
+    "JUDGE_BANDS",
+    "NO_BANDS",
+    "RETRIEVAL_BANDS",
     "TIERS",
     "Metric",
     "Tools",
@@ -207,4 +422,5 @@ __all__ = [
     "check_options",
     "find",
     "metric",
+    "named",
 ]

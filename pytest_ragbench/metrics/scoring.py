@@ -25,10 +25,15 @@ def check(name: str, sample: RagSample, options: Mapping[str, Any]) -> Metric:
     UsageError
         Unknown metric or option, or a field that the sample does not have.
     """
+    metric = find(name)
+    if metric.of == "set":
+        raise UsageError(
+            f"{name} is computed over a set, not for one sample: write assert_over(samples, {name!r}, ...)"
+        )
     if not isinstance(sample, RagSample):
         raise UsageError(f"{name} is computed from a RagSample, got {type(sample).__name__}")
-    metric = find(name)
     check_options(metric, options)
+    metric = metric.adapted(sample, options)
     check_needs(metric, sample)
     return metric
 
@@ -64,23 +69,29 @@ async def compute(
     judge: Judge | None,
     embedder: Embedder | None,
     options: Mapping[str, Any],
+    tools: Tools | None = None,
 ) -> Score:
     """Compute a metric that :func:`check` has passed.
 
     A blank answer, or contexts with nothing in them, are the fault of the system under test: the
-    lowest score, without a call.
+    lowest score, without a call. ``tools``: with books that the caller wants to see.
 
     Raises
     ------
     Unscored
         Judge or embedder failed, or the metric is undefined for this sample.
     """
-    tools = Tools(metric.name, judge, embedder)
+    tools = tools or Tools(metric.name, judge, embedder)
     shortcut = _shortcut(metric, sample)
     if shortcut is not None:
         value, reason = shortcut
         return tools.score(sample, value, reason=reason)
     score = await metric.compute(sample, tools, **{**metric.options, **options})
+    return in_range(metric, score)
+
+
+def in_range(metric: Metric, score: Score) -> Score:
+    """The score, float noise at the ends of the range cut off; UsageError where it lies outside."""
     if not metric.low - 1e-9 <= score.value <= metric.high + 1e-9:
         raise UsageError(
             f"{metric.name} returned {score.value}, outside its range {metric.low:g}..{metric.high:g}"

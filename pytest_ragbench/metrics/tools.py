@@ -30,6 +30,10 @@ class Tools:
     stored: int = 0
     judges: dict[str, int] = field(default_factory=dict)
     embedded: bool = False
+    repeat: int = 0
+    """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
+    durations: list[float] = field(default_factory=list)
+    """Seconds of each reply that was not stored."""
 
     def can(self, task: str) -> bool:
         """Whether the judge does this task."""
@@ -45,13 +49,30 @@ class Tools:
         """
         if self.judge is None:
             raise UsageError(f"{self.metric} was given no judge")
+        if self.repeat:
+            from pytest_ragbench.judge.base import again
+
+            task = again(task, task.vote + 1000 * self.repeat)
         answered = await self.judge.ask(task)
+        if not answered.cached:
+            self.durations.append(answered.duration)
         self.usage += answered.usage
         self.duration += answered.duration
         self.asked += 1
         self.stored += answered.cached
         self.judges[answered.judge] = max(self.judges.get(answered.judge, 0), answered.votes)
         return answered.reply
+
+    def include(self, other: Tools) -> None:
+        """Take over the books of a part that was computed with tools of its own."""
+        self.usage += other.usage
+        self.duration += other.duration
+        self.asked += other.asked
+        self.stored += other.stored
+        self.durations += other.durations
+        self.embedded = self.embedded or other.embedded
+        for name, votes in other.judges.items():
+            self.judges[name] = max(self.judges.get(name, 0), votes)
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of shape (len(texts), d)."""
@@ -69,9 +90,10 @@ class Tools:
         error_message: str = "",
         evidence: Sequence[Finding] = (),
         evidence_title: str = "claims",
+        votes: int | None = None,
         **details: Any,
     ) -> Score:
-        """A score with the books filled in."""
+        """A score with the books filled in; ``details`` are the parts of the value by name."""
         return Score(
             metric=self.metric,
             value=value,
@@ -81,7 +103,7 @@ class Tools:
             evidence_title=evidence_title,
             judge=", ".join(self.judges) or None,
             embedder=self.embedder.name if self.embedded and self.embedder else None,
-            votes=max(self.judges.values(), default=1),
+            votes=max(self.judges.values(), default=1) if votes is None else votes,
             usage=self.usage,
             duration=self.duration,
             cached=self.asked > 0 and self.stored == self.asked,

@@ -1,0 +1,114 @@
+"""Tasks about the retrieved chunks: which were useful, what they name, how far they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.fields import Text
+from pytest_ragbench.judge.tasks import NumberedTask, Reply, Verdict, Verdicts
+from pytest_ragbench.text import detect_language
+
+
+@dataclass(frozen=True)
+class JudgeChunks(NumberedTask[Verdict]):
+    """Was each chunk useful to arrive at the answer (or at the reference)?"""
+
+    question: str
+    target: str
+    contexts: tuple[str, ...]
+
+    name = "judge_chunks"
+    reply_type = Verdicts[Verdict]
+
+    @property
+    def items(self) -> Sequence[str]:
+        return self.contexts
+
+    @property
+    def lang(self) -> str:
+        return detect_language(f"{self.question} {self.target}")
+
+    def data(self) -> Mapping[str, Any]:
+        return {"question": self.question, "answer": self.target, "chunks": self.contexts}
+
+
+class Entities(Reply):
+    entities: list[Text] = Field(
+        description="Names, places, organisations, dates, products ...; each once, in its dictionary form."
+    )
+
+
+@dataclass(frozen=True)
+class ExtractEntities(Task[Entities]):
+    """Name the entities that the texts speak of."""
+
+    texts: tuple[str, ...]
+
+    name = "extract_entities"
+    reply_type = Entities
+
+    @property
+    def lang(self) -> str:
+        return detect_language(" ".join(self.texts))
+
+    def data(self) -> Mapping[str, Any]:
+        return {"texts": self.texts}
+
+
+@dataclass(frozen=True)
+class FindEntities(NumberedTask[Verdict]):
+    """Is each entity named in the chunks, in whatever form (inflected, abbreviated, transliterated)?"""
+
+    entities: tuple[str, ...]
+    contexts: tuple[str, ...]
+
+    name = "find_entities"
+    reply_type = Verdicts[Verdict]
+
+    @property
+    def items(self) -> Sequence[str]:
+        return self.entities
+
+    @property
+    def lang(self) -> str:
+        return detect_language(" ".join([*self.entities, *self.contexts[:1]]))
+
+    def data(self) -> Mapping[str, Any]:
+        return {"chunks": self.contexts, "entities": self.entities}
+
+
+class Sentences(Reply):
+    sentences: list[Text] = Field(description="Sentences copied from the chunks, unchanged.")
+
+
+@dataclass(frozen=True)
+class ExtractSentences(Task[Sentences]):
+    """Copy the sentences of the chunks that are needed to answer the question."""
+
+    question: str
+    contexts: tuple[str, ...]
+
+    name = "extract_sentences"
+    reply_type = Sentences
+
+    @property
+    def lang(self) -> str:
+        return detect_language(self.question)
+
+    def data(self) -> Mapping[str, Any]:
+        return {"question": self.question, "chunks": self.contexts}
+
+
+__all__ = [
+    "Entities",
+    "ExtractEntities",
+    "ExtractSentences",
+    "FindEntities",
+    "JudgeChunks",
+    "Sentences",
+]

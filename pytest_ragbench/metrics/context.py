@@ -1,0 +1,343 @@
+"""Metrics of the retrieved chunks: are they useful, do they hold what the right answer needs?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
+from pytest_ragbench.metrics.formulas import verdicts
+from pytest_ragbench.metrics.registry import metric, named
+from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, head, split, verdicts_of, verify
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.text import sentences
+
+Target = Literal["reference", "response", "auto"]
+
+# --- precision ---------------------------------------------------------------------------------
+
+
+def _target(sample: RagSample, target: str) -> str:
+    """The field that chunks are held against: Java's "auto" is the reference where there is one."""
+    choice("context_precision", "target", target, ("reference", "response", "auto"))
+    if target == "auto":
+        return "reference" if (sample.reference or "").strip() else "answer"
+    return "answer" if target == "response" else "reference"
+
+
+def _adapt_target(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"needs": ("question", "contexts", _target(sample, options.get("target", "reference")))}
+
+
+async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]:
+    """A finding for each chunk, in rank order. One call for all; a blank chunk is not asked about."""
+    chunks = contexts_of(sample)
+    places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
+    text = getattr(sample, _target(sample, target)) or ""
+    reply = await tools.ask(JudgeChunks(sample.question, text, tuple(chunks[place] for place in places)))
+    found = dict(zip(places, reply.in_order(), strict=True))
+    return [
+        Finding(head(chunk), found[place].verdict, found[place].reason, place + 1)
+        if place in found
+        else Finding("(blank)", False, "a blank chunk", place + 1)
+        for place, chunk in enumerate(chunks)
+    ]
+
+
+@metric(
+    "context_precision",
+    tier="retrieval",
+    needs=("question", "contexts", "reference"),
+    tasks=("judge_chunks",),
+    adapt=_adapt_target,
+)
+async def context_precision(sample: RagSample, tools: Tools, *, target: Target = "reference") -> Score:
+    """Average precision of the ranking, each chunk judged useful or not to reach the reference.
+
+    ``sum_i v_i · (v_1 + ... + v_i) / i / sum_i v_i``, 0 where no chunk is useful; range 0..1. One judge
+    call for all chunks. It says nothing about what was missed: see :func:`context_recall`.
+
+    Parameters
+    ----------
+    target
+        What a useful chunk helps to reach: the ``"reference"``, the ``"response"`` (the answer; that is
+        ``context_utilization``), or ``"auto"``: the reference where there is one.
+    """
+    findings = await _useful(sample, tools, target)
+    value = verdicts.average_precision(verdicts_of(findings))
+    return _of_chunks(sample, tools, value, findings)
+
+
+named(
+    "context_utilization",
+    "context_precision",
+    {"needs": ("question", "contexts", "answer")},
+    target="response",
+)
+
+
+@metric(
+    "context_relevance_ratio",
+    tier="retrieval",
+    needs=("question", "contexts", "reference"),
+    tasks=("judge_chunks",),
+    adapt=_adapt_target,
+)
+async def context_relevance_ratio(sample: RagSample, tools: Tools, *, target: Target = "reference") -> Score:
+    """Useful chunks / chunks: what older texts call context precision. The order does not count.
+
+    One judge call, the same as that of :func:`context_precision`.
+    """
+    findings = await _useful(sample, tools, target)
+    return _of_chunks(sample, tools, verdicts.share(verdicts_of(findings), "contexts"), findings)
+
+
+def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence[Finding]) -> Score:
+    useful = verdicts_of(findings)
+    ranks = [str(rank) for rank, good in enumerate(useful, 1) if not good]
+    reason = f"not useful: chunk {', '.join(ranks)} of {len(useful)}" if ranks else ""
+    return tools.score(
+        sample, value, reason=reason, evidence=findings, evidence_title="usefulness",
+        n_contexts=len(useful), n_useful=sum(useful),
+    )  # fmt: skip
+
+
+def _check_similarity(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    threshold = options.get("threshold", 0.5)
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
+        raise UsageError(f"threshold of string similarity must lie in 0..1, got {threshold!r}")
+    return {}
+
+
+@metric(
+    "non_llm_context_precision",
+    tier="retrieval",
+    needs=("contexts", "reference_contexts"),
+    adapt=_check_similarity,
+)
+async def non_llm_context_precision(sample: RagSample, tools: Tools, *, threshold: float = 0.5) -> Score:
+    """Average precision; a chunk is useful where it resembles a reference chunk. No judge.
+
+    Resembling: 1 - Levenshtein distance / longer length >= ``threshold``.
+    """
+    from pytest_ragbench.metrics.formulas import overlap
+
+    wanted = [text for text in sample.reference_contexts or () if text.strip()]
+    likeness = [_nearest(chunk, wanted) for chunk in contexts_of(sample)]
+    findings = [
+        Finding(head(chunk), best >= threshold - 1e-12, chunk=rank, value=best)
+        for rank, (chunk, best) in enumerate(zip(contexts_of(sample), likeness, strict=True), 1)
+    ]
+    value = overlap.non_llm_context_precision(contexts_of(sample), wanted, threshold)
+    return _of_chunks(sample, tools, value, findings)
+
+
+def _nearest(text: str, others: Sequence[str]) -> float:
+    from pytest_ragbench.metrics.formulas.overlap import string_similarity
+
+    return max((string_similarity(text, other) for other in others), default=0.0)
+
+
+@metric("id_based_context_precision", tier="retrieval", needs=("context_ids", "relevant_ids"))
+async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
+    """Distinct retrieved ids that are relevant / distinct retrieved ids; 0 where none was retrieved.
+
+    A plain ratio of sets, no average precision (that is ``map``).
+    """
+    found, relevant = dict.fromkeys(sample.context_ids or ()), _relevant(sample)
+    value = len(relevant & found.keys()) / len(found) if found else 0.0
+    return _of_ids(sample, tools, value, found, relevant)
+
+
+@metric("id_based_context_recall", tier="retrieval", needs=("context_ids", "relevant_ids"))
+async def id_based_context_recall(sample: RagSample, tools: Tools) -> Score:
+    """Relevant ids that were retrieved / relevant ids."""
+    found, relevant = dict.fromkeys(sample.context_ids or ()), _relevant(sample)
+    return _of_ids(sample, tools, len(relevant & found.keys()) / len(relevant), found, relevant)
+
+
+def _relevant(sample: RagSample) -> set[str]:
+    return {name for name, grade in (sample.relevance or {}).items() if grade > 0}
+
+
+def _of_ids(
+    sample: RagSample, tools: Tools, value: float, found: Mapping[str, Any], relevant: set[str]
+) -> Score:
+    missed = [name for name in (sample.relevance or {}) if name in relevant and name not in found]
+    reason = "no contexts retrieved" if not found else f"not retrieved: {', '.join(missed)}" if missed else ""
+    findings = [Finding(name, name in relevant) for name in found]
+    return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="ids")
+
+
+# --- recall ------------------------------------------------------------------------------------
+
+
+def _adapt_recall(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    units = options.get("units", "claims")
+    choice("context_recall", "units", units, ("claims", "sentences"))
+    return {"tasks": ("verify_claims",)} if units == "sentences" else {}
+
+
+@metric(
+    "context_recall",
+    tier="retrieval",
+    needs=("question", "contexts", "reference"),
+    tasks=("split_claims", "verify_claims"),
+    adapt=_adapt_recall,
+)
+async def context_recall(
+    sample: RagSample, tools: Tools, *, units: Literal["claims", "sentences"] = "claims"
+) -> Score:
+    """Share of the reference's claims that the retrieved chunks support.
+
+    ``attributed claims / claims of the reference``, range 0..1. Two judge calls, the first of which (the
+    split of the reference) is stored once for all metrics and runs, so that the denominator stays.
+
+    Parameters
+    ----------
+    units
+        ``"claims"``, or ``"sentences"``: the reference is cut by rule, which takes one call less.
+    """
+    if units == "sentences":
+        claims = tuple(sentences(sample.reference or ""))
+    else:
+        claims = await split(tools, sample.reference or "", sample.question)
+    if not claims:
+        raise UndefinedScore(
+            "context_recall is undefined: the reference has no claims to look for in the chunks",
+            code="no_reference_claims",
+        )
+    findings = await verify(tools, claims, contexts_of(sample), sample.question)
+    value = verdicts.share(verdicts_of(findings))
+    return tools.score(
+        sample, value, reason=first_fault(findings, "in no chunk"), evidence=findings,
+        evidence_title="reference", n_claims=len(claims),
+    )  # fmt: skip
+
+
+@metric(
+    "non_llm_context_recall",
+    tier="retrieval",
+    needs=("contexts", "reference_contexts"),
+    adapt=_check_similarity,
+)
+async def non_llm_context_recall(sample: RagSample, tools: Tools, *, threshold: float = 0.5) -> Score:
+    """Share of the reference chunks that some retrieved chunk resembles (as above, >=). No judge."""
+    from pytest_ragbench.metrics.formulas import overlap
+
+    wanted = [text for text in sample.reference_contexts or () if text.strip()]
+    findings = [
+        Finding(head(text), best >= threshold - 1e-12, value=best)
+        for text in wanted
+        for best in [_nearest(text, contexts_of(sample))]
+    ]
+    value = overlap.non_llm_context_recall(contexts_of(sample), wanted, threshold)
+    reason = first_fault(findings, "no chunk resembles")
+    return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="reference")
+
+
+def _adapt_entities(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    matching = options.get("matching", "exact")
+    choice("context_entity_recall", "matching", matching, ("exact", "judge"))
+    return {"tasks": ("extract_entities", "find_entities")} if matching == "judge" else {}
+
+
+@metric(
+    "context_entity_recall",
+    tier="retrieval",
+    needs=("contexts", "reference"),
+    tasks=("extract_entities",),
+    adapt=_adapt_entities,
+)
+async def context_entity_recall(
+    sample: RagSample, tools: Tools, *, matching: Literal["exact", "judge"] = "exact"
+) -> Score:
+    """Share of the reference's distinct entities that the retrieved chunks name.
+
+    ``|E_ref ∩ E_ctx| / |E_ref|``, range 0..1. Two judge calls; the one about the reference is stored.
+
+    Parameters
+    ----------
+    matching
+        ``"exact"``: entities of both sides are extracted in dictionary form and compared up to case,
+        width, spaces and punctuation at the ends. ``"judge"``: the judge looks for each entity of the
+        reference in the chunks, which an inflected language needs ("в Париже" names "Париж").
+    """
+    chunks = contexts_of(sample)
+    if matching == "judge":
+        wanted = _distinct((await tools.ask(ExtractEntities((sample.reference or "",)))).entities)
+        _need_entities(wanted)
+        reply = await tools.ask(FindEntities(tuple(wanted.values()), chunks))
+        findings = [
+            Finding(entity, verdict.verdict, verdict.reason)
+            for entity, verdict in zip(wanted.values(), reply.in_order(), strict=True)
+        ]
+        value = verdicts.share(verdicts_of(findings), "entities")
+    else:
+        there = tuple(chunk for chunk in chunks if chunk.strip())
+        ours, theirs = await asyncio.gather(
+            tools.ask(ExtractEntities((sample.reference or "",))), tools.ask(ExtractEntities(there))
+        )
+        wanted, named_there = _distinct(ours.entities), _distinct(theirs.entities)
+        _need_entities(wanted)
+        findings = [Finding(entity, key in named_there) for key, entity in wanted.items()]
+        value = verdicts.entity_recall(wanted.values(), named_there.values())
+    return tools.score(
+        sample, value, reason=first_fault(findings, "in no chunk"), evidence=findings,
+        evidence_title="entities", n_entities=len(wanted),
+    )  # fmt: skip
+
+
+def _distinct(entities: Sequence[str]) -> dict[str, str]:
+    """Normalised form -> the entity as it was first written."""
+    found: dict[str, str] = {}
+    for entity in entities:
+        if key := verdicts.normalize_text(entity):
+            found.setdefault(key, entity.strip())
+    return found
+
+
+def _need_entities(wanted: Mapping[str, str]) -> None:
+    if not wanted:
+        raise UndefinedScore(
+            "context_entity_recall is undefined: the judge found no entities in the reference",
+            code="no_entities",
+        )
+
+
+# --- the old context relevancy -----------------------------------------------------------------
+
+
+@metric(
+    "context_sentence_relevancy",
+    tier="retrieval",
+    needs=("question", "contexts"),
+    tasks=("extract_sentences",),
+)
+async def context_sentence_relevancy(sample: RagSample, tools: Tools) -> Score:
+    """Sentences that the answer needs / all sentences of the chunks.
+
+    RAGAS' "context relevancy" until July 2024. One judge call copies the sentences; only those count that
+    are sentences of a chunk, each once. Range 0..1; a long chunk with one good sentence scores low.
+    """
+    chunks = contexts_of(sample)
+    everything = [sentence for chunk in chunks for sentence in sentences(chunk)]
+    if not everything:
+        return tools.score(sample, 0.0, reason="the chunks have no sentences")
+    reply = await tools.ask(ExtractSentences(sample.question, chunks))
+    whole = {verdicts.normalize_text(sentence) for sentence in everything}
+    copies: list[str] = []
+    for text in reply.sentences:  # several sentences may come as one text
+        copies += [text] if verdicts.normalize_text(text) in whole else sentences(text)
+    result = verdicts.extracted_ratio(copies, everything)
+    findings = [Finding(text, True) for text in result.found]
+    findings += [Finding(text, None, "in no chunk: not counted") for text in result.invented]
+    reason = f"{len(result.found)} of {result.n_sentences} sentences are needed"
+    return tools.score(
+        sample, result.value, reason=reason, evidence=findings, evidence_title="sentences",
+        n_found=len(result.found), n_invented=len(result.invented), n_sentences=result.n_sentences,
+    )  # fmt: skip

@@ -1,0 +1,273 @@
+"""Metrics that hold the answer against a reference, claim by claim, and find what led it astray."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.judge.tasks_answer import CompareClaims
+from pytest_ragbench.metrics.formulas import verdicts
+from pytest_ragbench.metrics.registry import metric, named
+from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, split, verdicts_of, verify
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+
+
+def _no_reference_claims(name: str) -> UndefinedScore:
+    return UndefinedScore(
+        f"{name} is undefined: the reference has no claims to compare with", code="no_reference_claims"
+    )
+
+
+def _check_beta(name: str, beta: Any) -> None:
+    if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
+        raise UsageError(f"{name}: beta must be a finite number above 0, got {beta!r}")
+
+
+# --- answer correctness ------------------------------------------------------------------------
+
+Weights = tuple[float, float]
+
+
+def _adapt_correctness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    choice("answer_correctness", "mode", options.get("mode", "classify"), ("classify", "bidirectional"))
+    _check_beta("answer_correctness", options.get("beta", 1.0))
+    weights = options.get("weights", (0.75, 0.25))
+    try:
+        factual, similarity = (float(weight) for weight in weights)
+        valid = min(factual, similarity) >= 0 and 0 < factual + similarity < float("inf")
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise UsageError(
+            "answer_correctness: weights must be two numbers, not negative and not both 0, "
+            f"of the claims and of the similarity; got {weights!r}"
+        )
+    if factual == 0:
+        return {"tasks": (), "embedder": True}
+    return {"embedder": similarity > 0}
+
+
+@metric(
+    "answer_correctness",
+    tier="end_to_end",
+    needs=("question", "answer", "reference"),
+    tasks=("split_claims", "compare_claims"),
+    embedder=True,
+    low=-1.0,
+    adapt=_adapt_correctness,
+)
+async def answer_correctness(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    mode: Literal["classify", "bidirectional"] = "classify",
+    weights: Weights = (0.75, 0.25),
+    beta: float = 1.0,
+) -> Score:
+    """Weighted mean of F over claims and of the similarity of the texts.
+
+    ``(w_f·F + w_s·cos) / (w_f + w_s)``. Three judge calls: the claims of the answer, those of the
+    reference (stored), and a verdict on each: a claim of the answer that the reference makes, too, is a
+    TP, another an FP; a claim of the reference that the answer lacks is an FN. Range 0..1, but for a
+    negative cosine.
+
+    Parameters
+    ----------
+    mode
+        ``"classify"``: ``F = (1+b²)TP / ((1+b²)TP + b²FN + FP)``, as RAGAS. ``"bidirectional"``: F of
+        precision (over the answer's claims) and recall (over the reference's), each counted on its side.
+    weights
+        Of F and of the similarity; with a similarity weight of 0 nothing is embedded.
+    beta
+        Above 1 recall weighs more, below 1 precision.
+    """
+    answer, reference = sample.answer or "", sample.reference or ""
+    if float(weights[0]) == 0:
+        cosine = await _similarity(tools, answer, reference)
+        return tools.score(sample, cosine, reason="similarity only", similarity=cosine)
+    claims, wanted = await asyncio.gather(
+        split(tools, answer, sample.question), split(tools, reference, sample.question)
+    )
+    if not wanted:
+        raise _no_reference_claims("answer_correctness")
+    if not claims:
+        missed = [Finding(claim, False, "not in the answer") for claim in wanted]
+        return tools.score(
+            sample, 0.0, reason="no claims in the answer", evidence=missed, tp=0, fp=0, fn=len(wanted), f=0.0
+        )
+    reply = await tools.ask(CompareClaims(claims, wanted, sample.question))
+    found = [item.verdict for item in reply.in_order()]
+    ours, theirs = found[: len(claims)], found[len(claims) :]
+    tp, fp, fn = sum(ours), len(ours) - sum(ours), len(theirs) - sum(theirs)
+    if mode == "classify":
+        factual = verdicts.f_beta(tp, fp, fn, beta)
+    else:
+        factual = verdicts.factual_correctness(ours, theirs, "f1", beta).value
+    cosine_or_none = await _similarity(tools, answer, reference) if float(weights[1]) > 0 else None
+    value = verdicts.weighted_mean(factual, cosine_or_none, (float(weights[0]), float(weights[1])))
+    titles = [*(f"answer: {claim}" for claim in claims), *(f"reference: {claim}" for claim in wanted)]
+    findings = [
+        Finding(title, item.verdict, item.reason)
+        for title, item in zip(titles, reply.in_order(), strict=True)
+    ]
+    parts: dict[str, Any] = {} if cosine_or_none is None else {"similarity": cosine_or_none}
+    return tools.score(
+        sample, value, reason=first_fault(findings, "on one side only"), evidence=findings,
+        tp=tp, fp=fp, fn=fn, f=factual, mode=mode, **parts,
+    )  # fmt: skip
+
+
+async def _similarity(tools: Tools, answer: str, reference: str) -> float:
+    from pytest_ragbench.metrics.formulas import vectors
+
+    matrix = await tools.embed([answer, reference])
+    return vectors.cosine(matrix[0], matrix[1])
+
+
+# --- factual correctness -----------------------------------------------------------------------
+
+
+def _adapt_factual(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    choice("factual_correctness", "mode", options.get("mode", "f1"), ("f1", "precision", "recall"))
+    _check_beta("factual_correctness", options.get("beta", 1.0))
+    return {}
+
+
+@metric(
+    "factual_correctness",
+    tier="end_to_end",
+    needs=("question", "answer", "reference"),
+    tasks=("split_claims", "verify_claims"),
+    adapt=_adapt_factual,
+)
+async def factual_correctness(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    mode: Literal["f1", "precision", "recall"] = "f1",
+    beta: float = 1.0,
+) -> Score:
+    """F of the answer's claims that the reference supports, and of the reference's that the answer does.
+
+    ``P = supported claims of the answer / its claims``, ``R = covered claims of the reference / its
+    claims``, F_beta of the two; range 0..1. Four judge calls (the split of the reference is stored),
+    two for ``mode="precision"`` or ``"recall"``.
+    """
+    answer, reference, question = sample.answer or "", sample.reference or "", sample.question
+
+    async def precision() -> list[Finding]:
+        return await verify(tools, await split(tools, answer, question), (reference,), question)
+
+    async def recall() -> list[Finding]:
+        claims = await split(tools, reference, question)
+        if not claims:
+            raise _no_reference_claims("factual_correctness")
+        return await verify(tools, claims, (answer,), question)
+
+    ours: list[Finding] = []
+    theirs: list[Finding] = []
+    if mode == "f1":
+        ours, theirs = await asyncio.gather(precision(), recall())
+    elif mode == "precision":
+        ours = await precision()
+    else:
+        theirs = await recall()
+    result = verdicts.factual_correctness(verdicts_of(ours), verdicts_of(theirs), mode, beta)
+    findings = [Finding(f"answer: {item.text}", item.ok, item.reason) for item in ours]
+    findings += [Finding(f"reference: {item.text}", item.ok, item.reason) for item in theirs]
+    parts: dict[str, Any] = {"precision": result.precision, "recall": result.recall}
+    return tools.score(
+        sample, result.value,
+        reason="no claims in the answer" if mode != "recall" and not ours else first_fault(findings),
+        evidence=findings, **{name: part for name, part in parts.items() if part is not None},
+    )  # fmt: skip
+
+
+# --- noise sensitivity -------------------------------------------------------------------------
+
+NoiseMode = Literal["relevant", "irrelevant", "hallucination"]
+
+
+def _adapt_noise(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    mode = options.get("mode", "relevant")
+    choice("noise_sensitivity", "mode", mode, ("relevant", "irrelevant", "hallucination"))
+    return {}
+
+
+@metric(
+    "noise_sensitivity",
+    tier="generation",
+    needs=("question", "answer", "reference", "contexts"),
+    tasks=("split_claims", "verify_claims"),
+    direction="lower",
+    without_contexts=None,
+    adapt=_adapt_noise,
+)
+async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode = "relevant") -> Score:
+    """Share of the answer's claims that are wrong and come from relevant chunks. Lower is better.
+
+    A claim is wrong where the reference does not support it; a chunk is relevant where it supports a
+    claim of the reference. ``details`` holds all three parts: ``relevant`` (wrong, and a relevant chunk
+    says so), ``irrelevant`` (wrong, and only other chunks say so) and ``hallucination`` (wrong, and no
+    chunk says so); they add up to the share of wrong claims. Range 0..1.
+
+    ``n + 3`` judge calls for n chunks: two splits (that of the reference is stored), one for the answer's
+    claims against the reference, one a chunk for the claims of both sides; 3 where no claim is wrong.
+
+    Parameters
+    ----------
+    mode
+        Which part is the value.
+    """
+    claims, wanted = await asyncio.gather(
+        split(tools, sample.answer or "", sample.question),
+        split(tools, sample.reference or "", sample.question),
+    )
+    if not wanted:
+        raise UsageError(
+            f"noise_sensitivity for sample {sample.label}: the reference has no claims, nothing that could be "
+            "checked; write down what the right answer says"
+        )
+    if not claims:
+        raise UndefinedScore("noise_sensitivity is undefined: no claims in the answer", code="no_claims")
+    right = await verify(tools, claims, (sample.reference or "",), sample.question)
+    ok = verdicts_of(right)
+    wrong = [place for place, good in enumerate(ok) if not good]
+    chunks = [chunk for chunk in contexts_of(sample) if chunk.strip()] if wrong else []
+    asked = (*wanted, *(claims[place] for place in wrong))
+    columns = [
+        verdicts_of(column)
+        for column in await asyncio.gather(
+            *(verify(tools, asked, (chunk,), sample.question) for chunk in chunks)
+        )
+    ]
+    by_reference = [[column[row] for column in columns] for row in range(len(wanted))]
+    by_answer = [[False] * len(columns) for _ in claims]  # what right claims rest on does not matter
+    for row, place in enumerate(wrong, len(wanted)):
+        by_answer[place] = [column[row] for column in columns]
+    parts = verdicts.noise_sensitivity(by_reference, by_answer, ok)
+    relevant = [any(column[: len(wanted)]) for column in columns]
+    findings = [
+        Finding(item.text, item.ok, item.reason if item.ok else _source(by_answer[place], relevant))
+        for place, item in enumerate(right)
+    ]
+    return tools.score(
+        sample, getattr(parts, mode), reason=first_fault(findings), evidence=findings,
+        mode=mode, n_claims=len(claims), **parts._asdict(),
+    )  # fmt: skip
+
+
+def _source(said: list[bool], relevant: list[bool]) -> str:
+    if any(there and good for there, good in zip(said, relevant, strict=True)):
+        return "wrong, and a relevant chunk says so"
+    if any(said):
+        return "wrong, and only an irrelevant chunk says so"
+    return "wrong, and no chunk says so"
+
+
+named("noise_sensitivity_irrelevant", "noise_sensitivity", mode="irrelevant")
+named("hallucination", "noise_sensitivity", mode="hallucination")

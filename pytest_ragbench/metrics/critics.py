@@ -1,0 +1,473 @@
+"""Ratings and verdicts on whole texts: NVIDIA's three, yes/no criteria, rubrics, the founding E2E score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+from pytest_ragbench.errors import JudgeError, UsageError
+from pytest_ragbench.judge.base import Task, again
+from pytest_ragbench.judge.fields import IntegerScale
+from pytest_ragbench.judge.tasks_answer import GradeEndToEnd
+from pytest_ragbench.judge.tasks_rating import (
+    CheckAspect,
+    ConfirmAccuracy,
+    RateAccuracy,
+    RateContextRelevance,
+    RateGroundedness,
+    RateRubric,
+    RatingReply,
+)
+from pytest_ragbench.metrics.formulas import verdicts
+from pytest_ragbench.metrics.registry import Adapt, all_metrics, metric, named
+from pytest_ragbench.metrics.steps import choice, contexts_of, head
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.thresholds import Direction
+
+Scale = Sequence[int]
+"""All grades of a rating, evenly spaced: ``(0, 1, 2)``, ``(0, 2, 4)``, ``range(1, 6)``."""
+
+DISAGREEMENT = "the two ratings are more than half the scale apart"
+
+
+def _scale(name: str, grades: Any) -> IntegerScale:
+    try:
+        values = [int(grade) for grade in grades]
+        steps = {after - before for before, after in pairwise(values)}
+        if len(steps) != 1 or list(grades) != values:
+            raise ValueError
+        return IntegerScale(values[0], values[-1], steps.pop())
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{name}: scale must list evenly spaced ascending grades, as (0, 1, 2); got {grades!r}"
+        ) from None
+
+
+def _adapt_rating(name: str, *modes: str) -> Adapt:
+    def adapt(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        _scale(name, options.get("scale", (0, 1, 2)))
+        choice(name, "mode", options.get("mode", "single"), modes)
+        return {"tasks": ("rate_accuracy", "confirm_accuracy")} if options.get("mode") == "confirm" else {}
+
+    return adapt
+
+
+# --- one rating or two -------------------------------------------------------------------------
+
+
+def _rated(sample: RagSample, tools: Tools, scale: IntegerScale, reply: RatingReply, **details: Any) -> Score:
+    value = scale.normalised(reply.rating)
+    finding = Finding(f"rating {reply.rating} of {scale}", None, reply.reason, value=value)
+    return tools.score(
+        sample, value, reason=reply.reason, evidence=[finding], evidence_title="rating",
+        rating=reply.rating, scale=str(scale), **details,
+    )  # fmt: skip
+
+
+async def _averaged(
+    sample: RagSample,
+    tools: Tools,
+    scale: IntegerScale,
+    tasks: tuple[Task[RatingReply], Task[RatingReply]],
+    require_both: bool,
+) -> Score:
+    """The mean of two ratings; where one call failed the other one counts, and the score says so."""
+    both = await asyncio.gather(*(tools.ask(task) for task in tasks), return_exceptions=True)
+    failures = [reply for reply in both if isinstance(reply, BaseException)]
+    replies = [reply for reply in both if not isinstance(reply, BaseException)]
+    for failure in failures:
+        if require_both or not replies or not isinstance(failure, JudgeError):
+            raise failure
+    if failures:
+        score = _rated(sample, tools, scale, replies[0], failed_rating=str(failures[0]))
+        return _noting(score, f"one of two ratings failed, the other is used: {head(str(failures[0]))}")
+    result = verdicts.two_ratings(*(scale.normalised(reply.rating) for reply in replies))
+    findings = [
+        Finding(f"rating {reply.rating} of {scale}", None, reply.reason, value=scale.normalised(reply.rating))
+        for reply in replies
+    ]
+    worse = min(replies, key=lambda reply: reply.rating)
+    score = tools.score(
+        sample, result.value, reason=worse.reason, evidence=findings, evidence_title="ratings", votes=2,
+        ratings=[reply.rating for reply in replies], gap=result.gap, disagree=result.disagree,
+        scale=str(scale),
+    )  # fmt: skip
+    return _noting(score, DISAGREEMENT) if result.disagree else score
+
+
+def _noting(score: Score, note: str) -> Score:
+    from dataclasses import replace
+
+    reason = f"{note}; {score.reason}" if score.reason else note
+    return replace(score, reason=reason)
+
+
+# --- answer accuracy ---------------------------------------------------------------------------
+
+
+@metric(
+    "answer_accuracy",
+    tier="end_to_end",
+    needs=("question", "answer", "reference"),
+    tasks=("rate_accuracy",),
+    adapt=_adapt_rating("answer_accuracy", "single", "swap_average", "confirm"),
+)
+async def answer_accuracy(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    scale: Scale = (0, 1, 2),
+    mode: Literal["single", "swap_average", "confirm"] = "single",
+    require_both: bool = False,
+) -> Score:
+    """A rating of how well the answer agrees with the reference, normalised to 0..1.
+
+    ``(rating - lowest) / (highest - lowest)``; a rating that is not on the scale is an error. One judge
+    call, two in the other modes. Two answer accuracies are about: the founding document's rates 0, 1, 2;
+    NVIDIA's (in RAGAS) 0, 2, 4, twice: ``scale=(0, 2, 4), mode="swap_average"``.
+
+    Parameters
+    ----------
+    scale
+        All grades.
+    mode
+        ``"single"``. ``"swap_average"``: a second rating with answer and reference in each other's
+        place, and the mean of the two; ``details`` hold both and their gap. ``"confirm"``: a second
+        examiner sees the first rating and its reason, and his rating replaces it; where his call fails
+        the first one stays, and the score says so.
+    require_both
+        In ``swap_average`` and ``confirm``, a failed call is an error, whichever of the two it was.
+    """
+    steps = _scale("answer_accuracy", scale)
+    answer, reference = sample.answer or "", sample.reference or ""
+
+    def texts(first: str, second: str) -> tuple[tuple[str, str], ...]:
+        return (("question", sample.question), ("reference", second), ("answer", first))
+
+    task = RateAccuracy(texts(answer, reference), scale=steps)
+    if mode == "swap_average":
+        swapped = RateAccuracy(texts(reference, answer), scale=steps)
+        return await _averaged(sample, tools, steps, (task, swapped), require_both)
+    first = await tools.ask(task)
+    if mode == "single":
+        return _rated(sample, tools, steps, first)
+    try:
+        second = await tools.ask(
+            ConfirmAccuracy(task.texts, scale=steps, first=first.rating, reason=first.reason)
+        )
+    except JudgeError as error:
+        if require_both:
+            raise
+        score = _rated(sample, tools, steps, first, confirmed=False, failed_rating=str(error))
+        return _noting(score, f"confirmation failed, the primary rating is used: {head(str(error))}")
+    gap = abs(steps.normalised(first.rating) - steps.normalised(second.rating))
+    score = _rated(
+        sample, tools, steps, second,
+        confirmed=True, ratings=[first.rating, second.rating], gap=gap, disagree=gap > 0.5 + 1e-9,
+    )  # fmt: skip
+    return _noting(score, DISAGREEMENT) if gap > 0.5 + 1e-9 else score
+
+
+# --- context relevance and groundedness --------------------------------------------------------
+
+
+def _adapt_relevance(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    choice("context_relevance", "per", options.get("per", "all"), ("all", "chunk"))
+    return _adapt_rating("context_relevance", "single", "average")(sample, options)
+
+
+@metric(
+    "context_relevance",
+    tier="retrieval",
+    needs=("question", "contexts"),
+    tasks=("rate_context_relevance",),
+    adapt=_adapt_relevance,
+)
+async def context_relevance(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    scale: Scale = (0, 1, 2),
+    mode: Literal["single", "average"] = "single",
+    per: Literal["all", "chunk"] = "all",
+    require_both: bool = False,
+) -> Score:
+    """A rating of how much of what the question needs the chunks hold, normalised to 0..1.
+
+    One judge call; two, averaged, for ``mode="average"`` (worth it where the judge's temperature is above
+    0). After NVIDIA's context relevance, without its shortcuts: a chunk that is a part of the question is
+    rated as any other.
+
+    Parameters
+    ----------
+    per
+        ``"all"``: the chunks taken together. ``"chunk"``: each by itself (a call each), and the mean.
+    """
+    steps = _scale("context_relevance", scale)
+    chunks = contexts_of(sample)
+
+    def task(some: tuple[str, ...]) -> RateContextRelevance:
+        return RateContextRelevance((("question", sample.question), ("chunks", some)), scale=steps)
+
+    if per == "all":
+        return await _once_or_twice(sample, tools, steps, task(chunks), mode, require_both)
+    places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
+    parts = await asyncio.gather(
+        *(
+            _once_or_twice(sample, tools, steps, task((chunks[place],)), mode, require_both)
+            for place in places
+        )
+    )
+    found = dict(zip(places, parts, strict=True))
+    findings = [
+        Finding(head(chunk), None, found[place].reason, place + 1, found[place].value)
+        if place in found
+        else Finding("(blank)", None, "a blank chunk", place + 1, 0.0)
+        for place, chunk in enumerate(chunks)
+    ]
+    values = [finding.value or 0.0 for finding in findings]
+    least = min(findings, key=lambda finding: finding.value or 0.0)
+    return tools.score(
+        sample, sum(values) / len(values), reason=least.reason, evidence=findings, evidence_title="ratings",
+        values=values, scale=str(steps),
+    )  # fmt: skip
+
+
+async def _once_or_twice(
+    sample: RagSample,
+    tools: Tools,
+    scale: IntegerScale,
+    task: Task[RatingReply],
+    mode: str,
+    require_both: bool,
+) -> Score:
+    if mode == "single":
+        return _rated(sample, tools, scale, await tools.ask(task))
+    return await _averaged(sample, tools, scale, (task, again(task, 1)), require_both)
+
+
+@metric(
+    "response_groundedness",
+    tier="generation",
+    needs=("answer", "contexts"),
+    tasks=("rate_groundedness",),
+    adapt=_adapt_rating("response_groundedness", "single", "average"),
+)
+async def response_groundedness(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    scale: Scale = (0, 1, 2),
+    mode: Literal["single", "average"] = "single",
+    require_both: bool = False,
+) -> Score:
+    """A rating of how far the chunks support the answer, normalised to 0..1.
+
+    One judge call; two, averaged, for ``mode="average"``. After NVIDIA's response groundedness, without
+    its shortcut that a text found inside a chunk is grounded. Coarser than faithfulness.
+    """
+    steps = _scale("response_groundedness", scale)
+    texts = (("chunks", contexts_of(sample)), ("question", sample.question), ("answer", sample.answer or ""))
+    return await _once_or_twice(
+        sample, tools, steps, RateGroundedness(texts, scale=steps), mode, require_both
+    )
+
+
+# --- the founding E2E score --------------------------------------------------------------------
+
+
+@metric(
+    "e2e_score",
+    tier="end_to_end",
+    needs=("question", "answer", "reference"),
+    tasks=("grade_end_to_end",),
+    bands={"excellent": 0.8, "good": 0.6},
+)
+async def e2e_score(sample: RagSample, tools: Tools) -> Score:
+    """One grade in 0..1 for how useful the answer is beside the reference.
+
+    One judge call. The founding benchmark's "E2E score".
+    """
+    reply = await tools.ask(GradeEndToEnd(sample.question, sample.answer or "", sample.reference or ""))
+    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+
+
+# --- criteria of one's own ---------------------------------------------------------------------
+
+_INCLUDABLE = ("contexts", "reference")
+
+
+def _shown(sample: RagSample, include: Sequence[str]) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+    """The texts that a criterion is judged by."""
+    texts: list[tuple[str, str | tuple[str, ...]]] = [("question", sample.question)]
+    if "contexts" in include:
+        texts.append(("chunks", contexts_of(sample)))
+    if "reference" in include:
+        texts.append(("reference", sample.reference or ""))
+    return (*texts, ("answer", sample.answer or ""))
+
+
+def _included(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    given = options.get("include", ())
+    include = (given,) if isinstance(given, str) else tuple(given)
+    for field in include:
+        choice(name, "include", field, _INCLUDABLE)
+    return include
+
+
+def _adapt_aspect(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    definition, votes = options.get("definition"), options.get("votes", 1)
+    if not isinstance(definition, str) or not definition.strip():
+        raise UsageError(f"aspect: definition must say what is wanted of the answer, got {definition!r}")
+    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1 or votes % 2 == 0:
+        raise UsageError(f"aspect: votes must be an odd number, so that none can tie; got {votes!r}")
+    direction = options.get("direction", "higher")
+    choice("aspect", "direction", direction, ("higher", "lower"))
+    bands = {} if direction == "higher" else {"bands": {"good": 0.0}}
+    needs = ("question", "answer", *_included("aspect", options))
+    return {"needs": needs, "direction": direction, "without_contexts": None, **bands}
+
+
+@metric(
+    "aspect",
+    tier="generation",
+    needs=("question", "answer"),
+    tasks=("check_aspect",),
+    bands={"good": 1.0},
+    adapt=_adapt_aspect,
+)
+async def aspect(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    definition: str,
+    votes: int = 1,
+    include: Sequence[str] = (),
+    direction: Direction = "higher",
+) -> Score:
+    """1 where the answer meets a criterion of one's own, else 0: the majority of ``votes`` judge calls.
+
+    Parameters
+    ----------
+    definition
+        The criterion, one that can be answered by yes or no.
+    votes
+        An odd number of calls, all of them really made; ``details`` hold the split. They only differ
+        where the judge's temperature is above 0.
+    include
+        What the judge sees beside question and answer: ``"contexts"``, ``"reference"``.
+    direction
+        ``"lower"`` for a criterion that should not be met ("insults the user").
+    """
+    task = CheckAspect(_shown(sample, _included("aspect", {"include": include})), definition)
+    replies = await asyncio.gather(*(tools.ask(again(task, vote)) for vote in range(votes)))
+    vote = verdicts.majority([reply.verdict for reply in replies])
+    findings = [
+        Finding("yes" if reply.verdict else "no", reply.verdict == (direction == "higher"), reply.reason)
+        for reply in replies
+    ]
+    deciding = next((reply.reason for reply in replies if reply.verdict == bool(vote.value)), "")
+    split = f" ({vote.yes}:{vote.no})" if votes > 1 else ""
+    return tools.score(
+        sample, vote.value, reason=f"{deciding}{split}", evidence=findings, evidence_title="votes",
+        votes=votes, yes=vote.yes, no=vote.no,
+    )  # fmt: skip
+
+
+def _rubric(given: Any) -> tuple[tuple[int, str], ...]:
+    if not isinstance(given, Mapping) or len(given) < 2:
+        raise UsageError("rubric: give two or more grades with their description: {1: '...', 2: '...'}")
+    found = []
+    for grade, text in given.items():
+        number = int(grade) if isinstance(grade, str) and grade.strip().lstrip("-").isdecimal() else grade
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise UsageError(f"rubric: a grade must be a whole number, got {grade!r}")
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError(f"rubric: grade {grade} has no description")
+        found.append((number, text))
+    if len({number for number, _ in found}) < len(found):
+        raise UsageError("rubric: a grade is described twice")
+    return tuple(sorted(found))
+
+
+def _adapt_rubric(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    _rubric(options.get("rubric"))
+    return {"needs": ("question", "answer", *_included("rubric", options)), "without_contexts": None}
+
+
+@metric(
+    "rubric", tier="generation", needs=("question", "answer"), tasks=("rate_rubric",), adapt=_adapt_rubric
+)
+async def rubric(
+    sample: RagSample, tools: Tools, *, rubric: Mapping[int, str], include: Sequence[str] = ()
+) -> Score:
+    """The grade of a rubric that fits the answer best, normalised: (grade - lowest) / (highest - lowest).
+
+    One judge call. A grade that the rubric does not have is an error. ``details["grade"]`` is the grade.
+
+    Parameters
+    ----------
+    rubric
+        ``{grade: description}``, whole numbers, two or more.
+    include
+        As for :func:`aspect`.
+    """
+    levels = _rubric(rubric)
+    reply = await tools.ask(RateRubric(_shown(sample, _included("rubric", {"include": include})), levels))
+    low, high = levels[0][0], levels[-1][0]
+    finding = Finding(f"grade {reply.rating}: {dict(levels)[reply.rating]}", None, reply.reason)
+    return tools.score(
+        sample, (reply.rating - low) / (high - low), reason=reply.reason, evidence=[finding],
+        evidence_title="grade", grade=reply.rating, scale=f"{low}..{high}",
+    )  # fmt: skip
+
+
+def define_aspect(
+    name: str,
+    definition: str,
+    *,
+    votes: int = 1,
+    include: Sequence[str] = (),
+    direction: Direction = "higher",
+) -> None:
+    """Give a yes/no criterion a name: a metric like any other, for helpers, configuration and reports.
+
+    ``define_aspect("polite", "Is the answer polite?")`` in a conftest.py, then
+    ``assert_metric("polite", sample, "==1")``. Options as for :func:`aspect`.
+
+    Raises
+    ------
+    UsageError
+        An option that can't be, or a name that is taken.
+    """
+    options = {"definition": definition, "votes": votes, "include": tuple(include), "direction": direction}
+    changes = _adapt_aspect(RagSample(""), options)
+    _define(name, "aspect", changes, options)
+
+
+def define_rubric(name: str, rubric: Mapping[int, str], *, include: Sequence[str] = ()) -> None:
+    """Give a rubric a name, as :func:`define_aspect`."""
+    options = {"rubric": dict(rubric), "include": tuple(include)}
+    changes = _adapt_rubric(RagSample(""), options)
+    _define(name, "rubric", changes, options)
+
+
+def _define(name: str, base: str, changes: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    all_metrics()  # so that a name of ours is found to be taken
+    named(name, base, changes, **options)
+
+
+__all__ = [
+    "answer_accuracy",
+    "aspect",
+    "context_relevance",
+    "define_aspect",
+    "define_rubric",
+    "e2e_score",
+    "response_groundedness",
+    "rubric",
+]

@@ -1,0 +1,173 @@
+"""Metrics of conversations and of a question cache, computed over a set of samples.
+
+The samples of a session are its turns in their order. Cache hit rate and context preservation describe
+the users more than the system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.judge.tasks_answer import CheckConsistency
+from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.steps import NOBODY, head
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+
+
+def _sessions(samples: Sequence[RagSample]) -> dict[str, list[RagSample]]:
+    found: dict[str, list[RagSample]] = {}
+    for sample in samples:
+        found.setdefault(str(sample.session), []).append(sample)
+    return found
+
+
+def _adapt_cache(samples: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    cache = options.get("cache")
+    if isinstance(cache, str) or (cache is not None and not all(isinstance(text, str) for text in cache)):
+        raise UsageError("cache_hit_rate: cache must be a list of questions")
+    threshold = options.get("threshold", 0.85)
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not -1 <= threshold <= 1:
+        raise UsageError(f"cache_hit_rate: threshold must be a cosine in -1..1, got {threshold!r}")
+    return {}
+
+
+@metric(
+    "cache_hit_rate",
+    tier="dialogue",
+    of="set",
+    needs=("question",),
+    embedder=True,
+    bands={"excellent": 0.5, "good": 0.1},
+    adapt=_adapt_cache,
+)
+async def cache_hit_rate(
+    samples: Sequence[RagSample],
+    tools: Tools,
+    *,
+    cache: Sequence[str] | None = None,
+    threshold: float = 0.85,
+) -> Score:
+    """Share of the questions with a cached question closer than ``threshold`` (cosine, strictly above).
+
+    Parameters
+    ----------
+    cache
+        The cached questions; by default all questions of the set. The question itself is left out, or
+        each would be a hit; an empty cache gives 0.
+    threshold
+        What a hit must exceed.
+    """
+    from pytest_ragbench.metrics.formulas import dialogue
+
+    asked = [sample.question for sample in samples]
+    stored = asked if cache is None else list(cache)
+    same = list(range(len(asked))) if cache is None else [_place(text, stored) for text in asked]
+    distinct = list(dict.fromkeys([*asked, *stored]))
+    vectors = dict(zip(distinct, await tools.embed(distinct), strict=True))
+    best = dialogue.best_cosines_to_cache(
+        [vectors[text] for text in asked], [vectors[text] for text in stored], same
+    )
+    value = dialogue.cache_hit_rate(best, threshold)
+    findings = [
+        Finding(text, cosine is not None and cosine > threshold + 1e-9, value=cosine)
+        for text, cosine in zip(asked, best, strict=True)
+    ]
+    hits = sum(bool(finding.ok) for finding in findings)
+    return tools.score(
+        NOBODY, value, reason=f"{hits} hits among {len(asked)} questions, {len(stored)} cached",
+        evidence=findings, evidence_title="questions", n_items=len(asked), n_cached=len(stored),
+        threshold=threshold,
+    )  # fmt: skip
+
+
+def _place(text: str, stored: Sequence[str]) -> int | None:
+    return stored.index(text) if text in stored else None
+
+
+@metric(
+    "context_preservation",
+    tier="dialogue",
+    of="set",
+    needs=("question", "session"),
+    embedder=True,
+    low=-1.0,
+    bands={"excellent": 0.7, "good": 0.3},
+)
+async def context_preservation(samples: Sequence[RagSample], tools: Tools, *, pooled: bool = False) -> Score:
+    """Mean cosine of neighbouring questions of a session, then the mean over sessions; range -1..1.
+
+    It tells how far the *users* stay on their topic. Sessions of one question are left out and counted.
+    ``pooled=True``: the mean over all neighbours of all sessions at once.
+    """
+    from pytest_ragbench.metrics.formulas import dialogue
+
+    sessions = _sessions(samples)
+    matrix = iter(await tools.embed([turn.question for turns in sessions.values() for turn in turns]))
+    rows = [[next(matrix) for _ in turns] for turns in sessions.values()]
+    found = dialogue.context_preservation(rows, pooled=pooled)
+    findings = [
+        Finding(name, None, f"{len(turns)} questions", value=mean)
+        for (name, turns), mean in zip(sessions.items(), found.per_session, strict=True)
+    ]
+    return tools.score(
+        NOBODY, found.value, reason=f"{len(sessions)} sessions, {found.n_left_out} of one question left out",
+        evidence=findings, evidence_title="sessions", n_items=len(samples), n_sessions=len(sessions),
+        n_left_out=found.n_left_out,
+    )  # fmt: skip
+
+
+@metric(
+    "multi_turn_consistency",
+    tier="dialogue",
+    of="set",
+    needs=("question", "answer", "session"),
+    tasks=("check_consistency",),
+)
+async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> Score:
+    """Share of the later answers of a session that contradict no earlier one, then the mean over sessions.
+
+    Of a session with answers a_1 ... a_n: ``1/(n-1) · #{i > 1 : a_i contradicts no a_j, j < i}``, range
+    0..1. Two answers contradict each other where they can't both be true of the same thing; detail,
+    another subject and "I don't know" are no contradictions, an open correction is one. Blank answers
+    say nothing: they are left out. One judge call a session; sessions with fewer than two answers are left
+    out and counted.
+    """
+    sessions = {
+        name: [turn for turn in turns if (turn.answer or "").strip()]
+        for name, turns in _sessions(samples).items()
+    }
+    asked = {name: turns for name, turns in sessions.items() if len(turns) > 1}
+    if not asked:
+        raise UndefinedScore(
+            "multi_turn_consistency is undefined: no session has two answers", code="one_answer"
+        )
+    replies = await asyncio.gather(
+        *(
+            tools.ask(
+                CheckConsistency(
+                    tuple(turn.question for turn in turns), tuple(turn.answer or "" for turn in turns)
+                )
+            )
+            for turns in asked.values()
+        )
+    )
+    findings, values = [], []
+    for (name, turns), reply in zip(asked.items(), replies, strict=True):
+        verdicts = reply.in_order()
+        values.append(sum(verdict.verdict for verdict in verdicts) / len(verdicts))
+        for number, (turn, verdict) in enumerate(zip(turns[1:], verdicts, strict=True), 2):
+            against = f"contradicts answer {verdict.turn}: " if verdict.turn and not verdict.verdict else ""
+            title = f"{name}, answer {number}: {head(turn.answer or '')}"
+            findings.append(Finding(title, verdict.verdict, f"{against}{verdict.reason}"))
+    left_out = len(sessions) - len(asked)
+    faults = [finding for finding in findings if not finding.ok]
+    return tools.score(
+        NOBODY, sum(values) / len(values), reason=faults[0].reason if faults else "", evidence=findings,
+        evidence_title="answers", n_items=len(samples), n_sessions=len(sessions), n_left_out=left_out,
+        per_session=dict(zip(asked, values, strict=True)),
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""How well an embedder keeps the clusters of a set of texts apart (the founding benchmark's tier 0).
+
+Computed over a set: samples with a ``cluster``, texts with ``labels``, or vectors with ``labels``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.metrics.registry import NO_BANDS, metric
+from pytest_ragbench.metrics.steps import NOBODY, choice
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+
+if TYPE_CHECKING:
+    from pytest_ragbench.metrics.formulas.vectors import Vectors
+
+TextField = Literal["question", "answer", "reference"]
+Labels = Sequence[Hashable] | None
+
+
+def _kind(items: Any) -> Literal["samples", "texts", "vectors"]:
+    first = next(iter(items), None)
+    if isinstance(first, RagSample):
+        return "samples"
+    return "texts" if isinstance(first, str) else "vectors"
+
+
+def _adapt_clusters(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = "cluster metrics"
+    choice(name, "text", options.get("text", "question"), ("question", "answer", "reference"))
+    choice(name, "distance", options.get("distance", "cosine"), ("cosine", "euclidean"))
+    kind, labels = _kind(items), options.get("labels")
+    if labels is None and kind != "samples":
+        raise UsageError(f"{name} of {kind} need labels=[...], the cluster of each")
+    if labels is not None and len(labels) != len(items):
+        raise UsageError(f"{name}: {len(items)} {kind} but {len(labels)} labels; give one for each")
+    if kind != "samples":
+        return {"needs": (), "embedder": kind == "texts"}
+    needs = (options.get("text", "question"), *(() if labels is not None else ("cluster",)))
+    return {"needs": needs, "embedder": True}
+
+
+async def _clusters(items: Any, tools: Tools, labels: Labels, text: str) -> tuple[Vectors, list[Hashable]]:
+    kind = _kind(items)
+    if kind == "vectors":
+        return items, list(labels or ())
+    texts = list(items) if kind == "texts" else [getattr(item, text) for item in items]
+    names = [item.cluster for item in items] if labels is None else list(labels)
+    return await tools.embed(texts), names
+
+
+@metric(
+    "intra_cluster_similarity",
+    tier="embedding",
+    of="set",
+    embedder=True,
+    low=-1.0,
+    bands=NO_BANDS,
+    adapt=_adapt_clusters,
+)
+async def intra_cluster_similarity(
+    items: Any, tools: Tools, *, labels: Labels = None, text: TextField = "question"
+) -> Score:
+    """Mean cosine of the pairs within a cluster, then the mean over clusters; range -1..1.
+
+    Clusters of one text have no pair; they are left out and counted (``n_singletons``).
+
+    Parameters
+    ----------
+    labels
+        The cluster of each text or vector; that of a sample is its ``cluster``.
+    text
+        Which text of a sample is embedded.
+    """
+    from pytest_ragbench.metrics.formulas import clusters
+
+    vectors, names = await _clusters(items, tools, labels, text)
+    found = clusters.intra_cluster_similarity(vectors, names)
+    return tools.score(
+        NOBODY, found.value, reason=f"{found.n_clusters} clusters, {found.n_singletons} singletons left out",
+        n_clusters=found.n_clusters, n_singletons=found.n_singletons, n_items=len(names),
+    )  # fmt: skip
+
+
+@metric(
+    "inter_cluster_distance",
+    tier="embedding",
+    of="set",
+    embedder=True,
+    high=float("inf"),
+    adapt=_adapt_clusters,
+)
+async def inter_cluster_distance(
+    items: Any,
+    tools: Tools,
+    *,
+    labels: Labels = None,
+    text: TextField = "question",
+    normalize: bool = True,
+) -> Score:
+    """Mean Euclidean distance between the centroids of all pairs of clusters, from 0.
+
+    Parameters
+    ----------
+    normalize
+        Scale the vectors to length 1 first, or values of two embedders can't be compared; the range is
+        0..2 then.
+    labels, text
+        As for ``intra_cluster_similarity``.
+    """
+    from pytest_ragbench.metrics.formulas import clusters
+
+    vectors, names = await _clusters(items, tools, labels, text)
+    value = clusters.inter_cluster_distance(vectors, names, normalize=normalize)
+    n = len(set(names))
+    return tools.score(
+        NOBODY, value, reason=f"{n} clusters", n_clusters=n, n_items=len(names), normalized=normalize
+    )
+
+
+@metric(
+    "silhouette",
+    tier="embedding",
+    of="set",
+    embedder=True,
+    low=-1.0,
+    bands={"excellent": 0.7, "good": 0.5},
+    adapt=_adapt_clusters,
+)
+async def silhouette(
+    items: Any,
+    tools: Tools,
+    *,
+    labels: Labels = None,
+    text: TextField = "question",
+    distance: Literal["cosine", "euclidean"] = "cosine",
+) -> Score:
+    """Mean of (b - a) / max(a, b): nearer to the own cluster (a) than to the next one (b)? Range -1..1.
+
+    The distance is named in ``details``: values of the two kinds can't be compared.
+    """
+    from pytest_ragbench.metrics.formulas import clusters
+
+    vectors, names = await _clusters(items, tools, labels, text)
+    found = clusters.silhouette(vectors, names, distance=distance)
+    worst = sorted(range(len(names)), key=lambda place: found.samples[place])[:10]
+    findings = [
+        Finding(
+            _shown(items[place], place, text),
+            None,
+            f"cluster {names[place]}",
+            value=float(found.samples[place]),
+        )
+        for place in worst
+    ]
+    return tools.score(
+        NOBODY, found.value, reason=f"{distance} distance, {found.n_clusters} clusters", evidence=findings,
+        evidence_title="worst", distance=distance, n_clusters=found.n_clusters, n_items=len(names),
+    )  # fmt: skip
+
+
+def _shown(item: Any, place: int, text: str) -> str:
+    if isinstance(item, RagSample):
+        return str(getattr(item, text))
+    return item if isinstance(item, str) else f"vector {place}"

@@ -1,0 +1,384 @@
+"""How far a judge can be trusted: with itself, with the truth, with other raters.
+
+Computed over a set. Either of samples, which are then scored by the metric that ``by`` names; or of what is
+known already: pairs of scores, (verdict, truth) pairs, rows of ratings, seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.judge.fields import yes_no
+from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
+from pytest_ragbench.metrics.scoring import check, compute
+from pytest_ragbench.metrics.steps import NOBODY, choice
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score
+
+AGREEMENT_BANDS = {"excellent": 0.8, "good": 0.6}
+"""After Landis and Koch 1977: "almost perfect" and "substantial"."""
+
+# --- samples, scored by a metric ---------------------------------------------------------------
+
+
+def _are_samples(items: Any) -> bool:
+    return isinstance(next(iter(items), None), RagSample)
+
+
+def _adapt_by(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the metric named ``by`` needs, checked for every sample before any call."""
+    by = options.get("by")
+    if not _are_samples(items):
+        if by is not None:
+            raise UsageError(f"by={by!r} scores samples, and these are no samples: leave it out")
+        return {"tasks": (), "embedder": False}
+    if by is None:
+        raise UsageError('name the metric that the judge is watched at: by="faithfulness"')
+    metrics = [check(by, sample, options.get("options") or {}) for sample in items]
+    if not any(known.tasks for known in metrics):
+        raise UsageError(f"by={by!r} asks no judge, so it can't tell how good one is")
+    return {
+        "tasks": metrics[0].tasks,
+        "embedder": any(known.embedder for known in metrics),
+        "needs": metrics[0].needs,
+    }
+
+
+@dataclass
+class _Outcome:
+    """One scoring of one sample: a value, or what took its place."""
+
+    value: float | None = None
+    error: Unscored | None = None
+    durations: list[float] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """The judge failed. A metric that is undefined for a sample is no fault of the judge."""
+        return self.error is not None and not isinstance(self.error, UndefinedScore)
+
+
+async def _scored(
+    samples: Sequence[RagSample], tools: Tools, by: str, options: Mapping[str, Any], repeat: int
+) -> list[_Outcome]:
+    async def one(sample: RagSample) -> _Outcome:
+        known = check(by, sample, options)
+        own = Tools(known.name, tools.judge, tools.embedder, repeat=tools.repeat + repeat)
+        outcome = _Outcome(durations=own.durations)
+        try:
+            score = await compute(
+                known, sample, judge=tools.judge, embedder=tools.embedder, options=options, tools=own
+            )
+            outcome.value = score.value
+        except Unscored as error:
+            outcome.error = error
+        tools.include(own)
+        return outcome
+
+    return list(await asyncio.gather(*(one(sample) for sample in samples)))
+
+
+# --- consistency -------------------------------------------------------------------------------
+
+
+@metric(
+    "judge_consistency",
+    tier="judge",
+    of="set",
+    tasks=("split_claims",),
+    bands=JUDGE_BANDS,
+    adapt=_adapt_by,
+)
+async def judge_consistency(
+    items: Any,
+    tools: Tools,
+    *,
+    by: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    delta: float | None = None,
+    scale: tuple[float, float] | None = None,
+    levels: Sequence[float] | None = None,
+) -> Score:
+    """Share of samples that a judge scores (nearly) alike when asked twice: |s1 - s2| <= delta.
+
+    ``details`` hold the share that a judge who answers at random would reach (``chance``) and
+    Krippendorff's interval ``alpha``: read the value beside them. Pairs in which a call failed are left out
+    and counted.
+
+    Parameters
+    ----------
+    items
+        Samples, each scored twice by ``by`` (really: the second reply is never that of the first), or
+        pairs of scores, None where a call failed.
+    by, options
+        A metric's name and its options.
+    delta
+        Allowed difference as a share of the scale: default 0.1, or the same level with ``levels``.
+    scale, levels
+        Lowest and highest score (default: the range of ``by``, or 0..1); or all grades of a discrete scale.
+    """
+    from pytest_ragbench.metrics.formulas import agreement
+
+    labels: list[str]
+    if _are_samples(items):
+        known = find(by or "")
+        scale = scale or (known.low, known.high)
+        once, twice = await asyncio.gather(
+            _scored(items, tools, by or "", options or {}, 1),
+            _scored(items, tools, by or "", options or {}, 2),
+        )
+        pairs: list[tuple[Any, Any]] = [(one.value, two.value) for one, two in zip(once, twice, strict=True)]
+        labels = [sample.label for sample in items]
+    else:
+        pairs = _pairs("judge_consistency", items)
+        labels = [f"pair {place}" for place in range(1, len(pairs) + 1)]
+    found = agreement.consistency(
+        [one for one, _ in pairs],
+        [two for _, two in pairs],
+        delta=delta,
+        scale=scale or (0.0, 1.0),
+        levels=levels,
+    )
+    both = [
+        (abs(one - two), f"{one:g} and {two:g}", label)
+        for (one, two), label in zip(pairs, labels, strict=True)
+        if one is not None and two is not None
+    ]
+    furthest = sorted(both, key=lambda entry: -entry[0])[:10]
+    findings = [Finding(label, None, shown) for _, shown, label in furthest]
+    return tools.score(
+        NOBODY, found.value, reason=str(found), evidence=findings, evidence_title="furthest",
+        delta=found.delta, chance=found.chance, alpha=found.alpha, n_items=len(pairs),
+        n_failed=found.n_left_out,
+    )  # fmt: skip
+
+
+def _pairs(name: str, items: Any) -> list[tuple[Any, Any]]:
+    found = []
+    for place, item in enumerate(items):
+        if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
+            raise UsageError(f"{name}: item {place} must be a pair, got {item!r}")
+        found.append((item[0], item[1]))
+    return found
+
+
+# --- errors and latency ------------------------------------------------------------------------
+
+
+@metric(
+    "judge_error_rate",
+    tier="judge",
+    of="set",
+    tasks=("split_claims",),
+    direction="lower",
+    bands=NO_BANDS,
+    adapt=_adapt_by,
+)
+async def judge_error_rate(
+    items: Any, tools: Tools, *, by: str | None = None, options: Mapping[str, Any] | None = None
+) -> Score:
+    """Samples that the judge failed at / samples. Lower is better.
+
+    ``items``: samples, scored by ``by``; or outcomes: a number or score, and None or the exception where
+    there was none. A metric that is undefined for a sample is no failure.
+    """
+    from pytest_ragbench.metrics.formulas import agreement
+
+    if _are_samples(items):
+        outcomes = await _scored(items, tools, by or "", options or {}, 0)
+        failures: list[tuple[str, Exception | None]] = [
+            (sample.label, one.error) for sample, one in zip(items, outcomes, strict=True) if one.failed
+        ]
+    else:
+        failures = [
+            (f"call {place}", item if isinstance(item, Exception) else None)
+            for place, item in enumerate(items, 1)
+            if item is None or (isinstance(item, Exception) and not isinstance(item, UndefinedScore))
+        ]
+    value = agreement.error_rate(len(failures), len(items))
+    findings = [
+        Finding(label, False, str(error or "no reply").partition("\n")[0]) for label, error in failures
+    ]
+    return tools.score(
+        NOBODY, value, reason=f"{len(failures)} of {len(items)} failed", evidence=findings,
+        evidence_title="failures", n_items=len(items), n_errors=len(failures),
+    )  # fmt: skip
+
+
+def _adapt_latency(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    choice("judge_latency", "stat", options.get("stat", "mean"), ("mean", "p95"))
+    return _adapt_by(items, options)
+
+
+@metric(
+    "judge_latency",
+    tier="judge",
+    of="set",
+    tasks=("split_claims",),
+    direction="lower",
+    high=math.inf,
+    adapt=_adapt_latency,
+)
+async def judge_latency(
+    items: Any,
+    tools: Tools,
+    *,
+    by: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    stat: Literal["mean", "p95"] = "mean",
+) -> Score:
+    """Seconds of a judge's reply, mean or 95th percentile; retries and stored replies left out. Lower is better.
+
+    ``items``: samples, scored by ``by``; or seconds.
+    """
+    from pytest_ragbench.metrics.formulas import agreement
+
+    if _are_samples(items):
+        outcomes = await _scored(items, tools, by or "", options or {}, 0)
+        seconds = [duration for outcome in outcomes for duration in outcome.durations]
+    else:
+        seconds = [float(item) for item in items]
+    if not seconds:
+        raise UndefinedScore("judge_latency: no call was made, all replies were stored", code="no_calls")
+    found = agreement.latency(seconds)
+    return tools.score(
+        NOBODY, getattr(found, stat), reason=f"{len(seconds)} replies", mean=found.mean, p95=found.p95,
+        n_items=len(seconds),
+    )  # fmt: skip
+
+
+# --- a judge that says yes or no (the founding benchmark's judge pipeline) ----------------------
+
+
+def _said(value: Any) -> bool | None:
+    """A production judge's reply; None where it is neither yes nor no, as a whole word."""
+    if value is None or isinstance(value, Exception):
+        return None
+    try:
+        return yes_no(value)
+    except ValueError:
+        return None
+
+
+def _classified(name: str, items: Any, tools: Tools, part: str) -> Score:
+    from pytest_ragbench.metrics.formulas import agreement
+
+    pairs = _pairs(name, items)
+    actual = []
+    for place, (_, truth) in enumerate(pairs):
+        try:
+            actual.append(yes_no(truth))
+        except ValueError as error:
+            raise UsageError(f"{name}: the truth of item {place} is wrong: {error}") from None
+    predicted = [_said(reply) for reply, _ in pairs]
+    found = agreement.classification(predicted, actual)
+    unread = [
+        Finding(f"item {place}", False, f"neither yes nor no: {reply!r}"[:200])
+        for place, ((reply, _), said) in enumerate(zip(pairs, predicted, strict=True))
+        if said is None
+    ]
+    counts: dict[str, Any] = {"tp": found.tp, "fp": found.fp, "fn": found.fn, "tn": found.tn}
+    shown = ", ".join(f"{key.upper()} {value}" for key, value in counts.items())
+    failed = f", {found.n_failed} without a verdict" if found.n_failed else ""
+    return tools.score(
+        NOBODY, getattr(found, part), reason=f"{shown}{failed}", evidence=unread, evidence_title="unreadable",
+        **counts, n_items=len(pairs), n_failed=found.n_failed, error_rate=found.error_rate,
+    )  # fmt: skip
+
+
+@metric("judge_accuracy", tier="judge_pipeline", of="set", bands=JUDGE_BANDS)
+async def judge_accuracy(items: Any, tools: Tools) -> Score:
+    """Right verdicts / verdicts of a judge that says yes or no, from (reply, truth) pairs.
+
+    A reply is a bool or a word for yes or no that is the whole reply ("yesterday", "not yes" are neither);
+    None, an exception or anything else is a failed call: in no ratio, but counted (``n_failed``,
+    ``error_rate``).
+    """
+    return _classified("judge_accuracy", items, tools, "accuracy")
+
+
+@metric("judge_precision", tier="judge_pipeline", of="set", bands=JUDGE_BANDS)
+async def judge_precision(items: Any, tools: Tools) -> Score:
+    """Right "yes" / all "yes" of the judge; undefined where it never said yes. See ``judge_accuracy``."""
+    return _classified("judge_precision", items, tools, "precision")
+
+
+@metric("judge_recall", tier="judge_pipeline", of="set", bands=JUDGE_BANDS)
+async def judge_recall(items: Any, tools: Tools) -> Score:
+    """Right "yes" / all that should be "yes". See ``judge_accuracy``."""
+    return _classified("judge_recall", items, tools, "recall")
+
+
+@metric("judge_f1", tier="judge_pipeline", of="set", bands=JUDGE_BANDS)
+async def judge_f1(items: Any, tools: Tools) -> Score:
+    """2 TP / (2 TP + FP + FN), "yes" positive. See ``judge_accuracy``."""
+    return _classified("judge_f1", items, tools, "f1")
+
+
+# --- agreement of raters -----------------------------------------------------------------------
+
+
+def _two_raters(name: str, items: Any) -> tuple[list[Any], list[Any], int]:
+    pairs = _pairs(name, items)
+    missing = sum(None in pair for pair in pairs)
+    return [one for one, _ in pairs], [two for _, two in pairs], missing
+
+
+@metric("cohen_kappa", tier="judge", of="set", low=-1.0, bands=AGREEMENT_BANDS)
+async def cohen_kappa(
+    items: Any,
+    tools: Tools,
+    *,
+    weights: Literal["linear", "quadratic"] | None = None,
+    levels: Sequence[Any] | None = None,
+) -> Score:
+    """Cohen's kappa of two raters, (po - pe) / (1 - pe), from (rating, rating) pairs; range -1..1.
+
+    Parameters
+    ----------
+    weights
+        ``"linear"`` or ``"quadratic"`` for ordered grades.
+    levels
+        All grades in their order, where some may not occur.
+    """
+    from pytest_ragbench.metrics.formulas import agreement
+
+    first, second, missing = _two_raters("cohen_kappa", items)
+    value = agreement.cohen_kappa(first, second, weights=weights, levels=levels)
+    reason = f"{len(first) - missing} items, weights {weights or 'none'}"
+    return tools.score(NOBODY, value, reason=reason, weights=weights, n_items=len(first), n_failed=missing)
+
+
+@metric("gwet_ac1", tier="judge", of="set", low=-1.0, bands=AGREEMENT_BANDS)
+async def gwet_ac1(items: Any, tools: Tools, *, levels: Sequence[Any] | None = None) -> Score:
+    """Gwet's AC1 of two raters, from pairs: as kappa, but steady where one grade is frequent; range -1..1."""
+    from pytest_ragbench.metrics.formulas import agreement
+
+    first, second, missing = _two_raters("gwet_ac1", items)
+    value = agreement.gwet_ac1(first, second, levels=levels)
+    reason = f"{len(first) - missing} items"
+    return tools.score(NOBODY, value, reason=reason, n_items=len(first), n_failed=missing)
+
+
+@metric("krippendorff_alpha", tier="judge", of="set", low=-1.0, bands=AGREEMENT_BANDS)
+async def krippendorff_alpha(
+    items: Any, tools: Tools, *, level: Literal["nominal", "ordinal", "interval"] = "nominal"
+) -> Score:
+    """Krippendorff's alpha of any number of raters: one row of ratings an item, None where one is missing."""
+    from pytest_ragbench.metrics.formulas import agreement
+
+    rows = [list(item) for item in items]
+    raters = {len(row) for row in rows}
+    if len(raters) != 1:
+        raise UsageError(
+            f"krippendorff_alpha: every item needs one entry for each rater; got {sorted(raters)}"
+        )
+    value = agreement.krippendorff_alpha(list(zip(*rows, strict=True)), level=level)
+    reason = f"{len(rows)} items, {raters.pop()} raters, {level}"
+    return tools.score(NOBODY, value, reason=reason, level=level, n_items=len(rows))

@@ -1,0 +1,64 @@
+"""Steps that judged metrics share: split a text into claims, verify claims, put verdicts into evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.judge.tasks import SplitClaims, VerifyClaims
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding
+
+
+async def split(tools: Tools, text: str, question: str) -> tuple[str, ...]:
+    """The claims of a text. One call; that of a reference is the same in every metric, and stored."""
+    reply = await tools.ask(SplitClaims(text, question))
+    return tuple(claim for claim in reply.claims if claim.strip())
+
+
+async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str) -> list[Finding]:
+    """A finding for each claim: do the texts, taken together, support it? No call where there is nothing to ask."""
+    if not claims:
+        return []
+    if not any(text.strip() for text in texts):
+        return [Finding(claim, False, "nothing was retrieved") for claim in claims]
+    reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question))
+    return [
+        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
+        for claim, verdict in zip(claims, reply.in_order(), strict=True)
+    ]
+
+
+def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
+    return [bool(finding.ok) for finding in findings]
+
+
+def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -> str:
+    """The reason beside the first failed finding, with its text where there is no reason."""
+    faults = [finding for finding in findings if finding.ok is False]
+    if not faults:
+        return ""
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return (faults[0].reason or f"{otherwise}: {faults[0].text}") + more
+
+
+def choice(metric: str, name: str, value: Any, allowed: Sequence[Any]) -> None:
+    """Refuse an option that is none of ``allowed``, before any call."""
+    if value not in allowed:
+        raise UsageError(f"{metric}: {name} must be {' or '.join(map(repr, allowed))}; got {value!r}")
+
+
+def contexts_of(sample: RagSample) -> tuple[str, ...]:
+    return tuple(sample.contexts or ())
+
+
+def head(text: str, limit: int = 120) -> str:
+    """The start of a text, for one line of evidence."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+NOBODY = RagSample("")
+"""In the place of a sample, where a score is that of a set."""
