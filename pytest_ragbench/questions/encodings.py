@@ -56,6 +56,8 @@ def decode(data: bytes, encoding: str | None = None) -> str:
             f"({error.reason}). {_advice(data, error.start, encoding)}",
             line,
         ) from None
+    except UnicodeError as error:  # "idna", "undefined": no encodings of files
+        raise WrongEncoding(f"the file is not in the encoding {name}: {error}") from None
     return text.removeprefix("\ufeff")
 
 

@@ -51,9 +51,12 @@ def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool
         return body.decode(encoding or "utf-8", "strict" if strict else "replace")
     except LookupError:
         return decoded(body, "", None, strict=strict)  # an unknown name says nothing
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:  # "idna" and its like raise the base class, and know no "replace"
+        if not strict:
+            return body.decode("utf-8", "replace")
         said = f"its declared charset {encoding}" if encoding else "UTF-8, and names no other charset"
-        raise BadReply(f"the body is not {said} (byte {error.start})") from None
+        where = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        raise BadReply(f"the body is not {said}{where}") from None
 
 
 def head(text: str, length: int = 200) -> str:

@@ -54,3 +54,9 @@ def test_unknown_and_wrong_encodings_of_the_caller() -> None:
 def test_no_suggestion_without_evidence() -> None:
     assert likely_encoding(b"question\n\xff\n") is None
     assert likely_encoding(b"plain") is None
+
+
+@pytest.mark.parametrize("encoding", ["idna", "undefined", "rot13", "no-such"])
+def test_a_name_that_is_no_encoding_of_files(encoding: str) -> None:
+    with pytest.raises(WrongEncoding, match=encoding):
+        decode("вопрос".encode(), encoding)

@@ -164,6 +164,7 @@ def test_a_login_page_is_no_answer(ask: Ask, service: Service) -> None:
         (reply("<a/>", "application/xml"), "neither JSON nor plain text"),
         (reply("Привет".encode("cp1251"), "text/plain"), "not UTF-8, and names no other charset"),
         (reply("Привет".encode("cp1251"), "text/plain; charset=ascii"), "charset ascii"),
+        (reply("Привет".encode("cp1251"), "text/plain; charset=idna"), "charset idna"),
     ],
 )
 def test_bad_replies(ask: Ask, service: Service, act: Act, says: str) -> None:
