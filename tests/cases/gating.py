@@ -15,13 +15,13 @@ from tests.cases.outcomes import Outcome, observe
 _NUMBERS = itertools.count(1)
 
 
-def own_metric(like: str, give: Callable[[], Any], **scale: Any) -> str:
+def own_metric(like: str, give: Callable[[RagSample], Any], **scale: Any) -> str:
     """Register a metric that gives what ``give`` returns; its name begins with ``like``."""
     name = f"{like}_{next(_NUMBERS)}"
 
     async def formula(sample: RagSample, tools: Tools) -> Score:
         """A ready score."""
-        return tools.score(sample, give())
+        return tools.score(sample, give(sample))
 
     metric(name, tier="judge", needs=(), **scale)(formula)
     return name
@@ -31,7 +31,7 @@ def gated(like: str, value: Any, threshold: Any, **scale: Any) -> Outcome:
     """``assert_metric`` on a ready score."""
 
     def ask() -> float:
-        name = own_metric(like, lambda: value, **scale)
+        name = own_metric(like, lambda _: value, **scale)
         with product.using():
             return assert_metric(name, RagSample("q", "a", ["c"]), threshold).value
 

@@ -14,6 +14,7 @@ from unittest import mock
 
 from pytest_ragbench import RagSample, runtime
 from pytest_ragbench.engine import Engine, Limits
+from pytest_ragbench.judge.base import Answered, R, Task
 from pytest_ragbench.settings import Settings
 
 _OURS = ("RAGBENCH_", "OPENAI_", "PYTEST_ADDOPTS", "PYTEST_XDIST")
@@ -92,6 +93,24 @@ class Scripted:
         if isinstance(reply, BaseException):
             raise reply
         return reply
+
+
+class ByTask:
+    """A judge that has a script of its own for each task: ``{"split_claims": replies or a function}``."""
+
+    name = "by task"
+    tasks = None
+
+    def __init__(self, scripts: Mapping[str, Any]) -> None:
+        from pytest_ragbench.judge.callable import callable_judge
+
+        self.scripts = {
+            name: script if callable(script) else Scripted(script) for name, script in scripts.items()
+        }
+        self._judges = {name: callable_judge(script) for name, script in self.scripts.items()}
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        return await self._judges[task.name].ask(task)
 
 
 def completion(reply: Any) -> Any:

@@ -6,11 +6,19 @@ import re
 from typing import Any
 
 import pytest_ragbench
-from pytest_ragbench import JudgeError, assert_metric
+from pytest_ragbench import (
+    EmbeddingError,
+    EndpointError,
+    JudgeError,
+    RagSample,
+    UndefinedScore,
+    Unscored,
+    assert_metric,
+)
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.thresholds import Scale, parse_threshold
 from tests.cases import product
-from tests.cases.gating import gated, scale_like
+from tests.cases.gating import gated, own_metric, scale_like
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
 
@@ -118,10 +126,30 @@ def _known(name: str) -> str:
 @op("aggregate_gate", whole=True)
 def aggregate_gate(given: Input) -> Outcome:
     """The mean of scores, some of which are missing, against a threshold."""
-    from pytest_ragbench.metrics.formulas.coverage import aggregate
+    from pytest_ragbench.sets import assert_over
 
-    scores: dict[str, Any] = {}
-    for number_, raw in enumerate(given["scores"], 1):
-        missing = isinstance(raw, str) and raw.endswith("error")
-        scores[f"q{number_}"] = JudgeError("the judge is down", code=raw) if missing else number(raw)
-    return observe(lambda: aggregate(scores, parse_threshold(given["threshold"])))
+    ready: dict[str, Any] = {f"q{place}": raw for place, raw in enumerate(given["scores"], 1)}
+
+    def give(sample: RagSample) -> float:
+        raw = ready[str(sample.id)]
+        if isinstance(raw, str) and raw in _FAILURES:
+            raise _FAILURES[raw](f"no score for {sample.id}: {raw}")
+        return float(number(raw))
+
+    def run() -> float:
+        name = own_metric("quality", give)
+        with product.using():
+            options = {key: given[key] for key in ("coverage",) if key in given}
+            return assert_over(
+                [RagSample("q", "a", id=one) for one in ready], name, given["threshold"], **options
+            ).value
+
+    return observe(run, kind="pass")
+
+
+_FAILURES: dict[str, type[Unscored]] = {
+    "judge_error": JudgeError,
+    "endpoint_error": EndpointError,
+    "embedding_error": EmbeddingError,
+    "not_applicable": UndefinedScore,
+}

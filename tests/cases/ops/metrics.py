@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_ragbench import RagSample, UndefinedScore, score
-from pytest_ragbench.metrics.formulas import agreement, clusters, dialogue, overlap, verdicts
+from pytest_ragbench import RagSample, Score, assert_metric, score
+from pytest_ragbench.judge.base import Answered
+from pytest_ragbench.judge.tasks import Claims, SplitClaims
+from pytest_ragbench.metrics.formulas import agreement, dialogue, verdicts
+from pytest_ragbench.sets import score_over
 from tests.cases import product
 from tests.cases.gating import gated
-from tests.cases.ops.replies import as_reply
-from tests.cases.outcomes import Outcome, failure, observe
+from tests.cases.ops.replies import as_reply, numbered
+from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
 
 # Overlap of texts
@@ -25,10 +28,19 @@ def _pair(given: Input) -> tuple[str, str]:
     return str(answer), str(given.get("reference", ""))
 
 
+def _score(metric: str, answer: str, reference: str, given: Input, **options: Any) -> Score:
+    with product.using():
+        return score(metric, RagSample("q", answer, reference=reference, lang=given.get("lang")), **options)
+
+
 def _rouge(answer: str, reference: str, given: Input) -> dict[str, dict[str, float]]:
-    tokenizer: Any = given.get("tokenize", given.get("tokenizer", "unicode"))
-    found = overlap.rouge(answer, reference, tokenizer=tokenizer)
-    return {name: {"p": r.precision, "r": r.recall, "f": r.f1} for name, r in found.items()}
+    tokenizer = given.get("tokenize", given.get("tokenizer", "unicode"))
+    found = {}
+    for name in ("rouge1", "rouge2", "rougeL"):
+        parts = _score(name, answer, reference, given, tokenizer=tokenizer)
+        details = parts.details or {"precision": parts.value, "recall": parts.value}
+        found[name] = {"p": details["precision"], "r": details["recall"], "f": parts.value}
+    return found
 
 
 @op("rouge")
@@ -59,17 +71,10 @@ def rouge(given: Input) -> Outcome:
 
 def _text_metric(name: str, answer: str, reference: str, given: Input) -> float:
     """In 0..1, as all metrics of one case are compared with one number."""
-    if name.casefold().startswith("rouge"):
-        return _rouge(answer, reference, given)[name]["f"]
-    if name in ("bleu", "sentence_bleu"):
-        return overlap.bleu(answer, reference, lang=given.get("lang")).value / 100
-    if name.startswith("chrf"):
-        return overlap.chrf(answer, reference).value / 100
-    if name == "token_f1":
-        return overlap.token_f1(answer, reference)
-    if name == "exact_match":
-        return overlap.exact_match(answer, reference)
-    return overlap.string_similarity(answer, reference)
+    known = {"rouge-1": "rouge1", "rouge-2": "rouge2", "rouge-l": "rougeL", "rougel": "rougeL"}
+    name = known.get(name.casefold(), name)
+    value = _score(name, answer, reference, given).value
+    return value / 100 if name in ("bleu", "chrf") else value
 
 
 @op("text_metrics", "text_metric")
@@ -82,30 +87,29 @@ def text_metrics(given: Input) -> Outcome:
         values = [_text_metric(name, answer, reference, given) for name in names]
         return values[0] if max(values) - min(values) <= 1e-9 else dict(zip(names, values, strict=True))
 
-    outcome = observe(measured)
-    if outcome.kind == "not_applicable":  # docs/policies.md: texts without a token are no usable pair
-        outcome.kind = "usage_error"
-    return outcome
+    return observe(measured)
 
 
 @op("bleu")
 def bleu(given: Input) -> Outcome:
     """Sentence BLEU in 0..100, with the tokenizer of the language."""
-    answer, reference = _pair(given)
-    tokenizer = given.get("tokenize", given.get("tokenizer"))
-    outcome = observe(
-        lambda: overlap.bleu(answer, reference, lang=given.get("lang"), tokenizer=tokenizer).value
-    )
+    outcome = observe(lambda: _bleu(given))
     if outcome.kind == "value" and not 0 <= outcome.value <= 100:
         outcome.problems.append(f"BLEU is {outcome.value!r}")
     return outcome
 
 
+def _bleu(given: Input) -> float:
+    answer, reference = _pair(given)
+    return _score(
+        "bleu", answer, reference, given, tokenizer=given.get("tokenize", given.get("tokenizer"))
+    ).value
+
+
 @op("bleu_gate", whole=True)
 def bleu_gate(given: Input) -> Outcome:
     """BLEU of one pair against several thresholds."""
-    answer, reference = _pair(given)
-    found = observe(lambda: overlap.bleu(answer, reference, lang=given.get("lang")).value)
+    found = observe(lambda: _bleu(given))
     if found.kind != "value":
         return found
     # An upper limit on BLEU is a question about its range: a gate of its own with that direction.
@@ -144,27 +148,28 @@ def semantic_similarity(given: Input) -> Outcome:
 
 @op("cluster_metrics")
 def cluster_metrics(given: Input) -> Outcome:
-    """Similarity within clusters, distance between them, silhouette."""
+    """Similarity within clusters, distance between them (as given), silhouette (Euclidean)."""
 
-    def measured() -> dict[str, Any]:
-        rows = [vector(row) for row in given["X"]]
-        labels = given["labels"]
-        value: dict[str, Any] = {
-            "avg_intra_cluster_sim": _or_outcome(
-                lambda: clusters.intra_cluster_similarity(rows, labels).value
-            ),
-            "avg_inter_cluster_dist": _or_outcome(lambda: clusters.inter_cluster_distance(rows, labels)),
-            "silhouette_score": _or_outcome(
-                lambda: clusters.silhouette(rows, labels, distance="euclidean").value
-            ),
-        }
-        if second := given.get("second"):
-            value["second_avg_intra"] = _or_outcome(
-                lambda: clusters.intra_cluster_similarity(second["X"], second["labels"]).value
-            )
-        return value
+    def over(columns: Input, name: str, **options: Any) -> Any:
+        rows = [vector(row) for row in columns["X"]]
 
-    return observe(measured)
+        def measured() -> float:
+            with product.using():
+                return score_over(rows, name, labels=columns["labels"], **options).value
+
+        return _or_outcome(measured)
+
+    value: dict[str, Any] = {
+        "avg_intra_cluster_sim": over(given, "intra_cluster_similarity"),
+        "avg_inter_cluster_dist": over(given, "inter_cluster_distance", normalize=False),
+        "silhouette_score": over(given, "silhouette", distance="euclidean"),
+    }
+    errors = [item for item in value.values() if isinstance(item, Outcome)]
+    if len(errors) == len(value):
+        return errors[0]
+    if second := given.get("second"):
+        value["second_avg_intra"] = over(second, "intra_cluster_similarity")
+    return Outcome("value", value)
 
 
 def _or_outcome(run: Callable[[], float]) -> Any:
@@ -199,34 +204,82 @@ def response_relevancy(given: Input) -> Outcome:
 @op("context_precision", single="verdicts")
 def context_precision(given: Input) -> Outcome:
     """Average precision of the chunks found useful."""
-    return observe(lambda: verdicts.average_precision(given["verdicts"]))
+    useful = list(given["verdicts"])
+
+    def measured() -> float:
+        judge = product.Scripted([as_reply({"verdicts": numbered(useful)})])
+        chunks = [f"chunk {number}" for number in range(len(useful))]
+        with product.using(judge=judge):
+            return score("context_precision", RagSample("q", "a", chunks, reference="r")).value
+
+    return observe(measured)
 
 
 @op("context_recall", single="verdicts")
 def context_recall(given: Input) -> Outcome:
     """Share of the reference's claims that the chunks support."""
-    return observe(lambda: verdicts.share(given["verdicts"]))
+    claims = [f"claim {number}" for number in range(len(given["verdicts"]))]
+    replies = [as_reply({"claims": claims}), as_reply({"verdicts": numbered(given["verdicts"])})]
+
+    def measured() -> float:
+        with product.using(judge=product.Scripted(replies)):
+            return score("context_recall", RagSample("q", "a", ["c"], reference="r")).value
+
+    return observe(measured)
+
+
+class _Table:
+    """A judge that knows which claims of the answer are wrong, and which chunk says what."""
+
+    name = "table"
+    tasks = ("split_claims", "verify_claims")
+
+    def __init__(self, incorrect: Sequence[Any], by_chunk: Mapping[str, Sequence[Any]]) -> None:
+        self._claims = [f"claim {number}" for number in range(len(incorrect))]
+        self._supported = {"the reference": [not wrong for wrong in incorrect], **by_chunk}
+
+    async def ask(self, task: Any) -> Answered[Any]:
+        if isinstance(task, SplitClaims):
+            claims = ["said by the reference"] if task.answer == "the reference" else self._claims
+            return Answered(Claims(claims=claims), self.name)
+        [where] = task.contexts
+        verdicts = {
+            number: {"verdict": self._says(where, claim)} for number, claim in enumerate(task.claims, 1)
+        }
+        return Answered(task.reply_type.model_validate({"verdicts": verdicts}), self.name)
+
+    def _says(self, where: str, claim: str) -> Any:
+        if claim not in self._claims:
+            return where == "a relevant chunk"
+        return bool(self._supported[where][self._claims.index(claim)])
 
 
 @op("noise_sensitivity")
 def noise_sensitivity(given: Input) -> Outcome:
-    """Share of the answer's claims that are wrong and come from a (relevant) chunk."""
-    incorrect = given["incorrect"]
-    relevant = given.get("relevant_faithful", [0] * len(incorrect))
-    irrelevant = given.get("irrelevant_faithful", [0] * len(incorrect))
+    """Share of the answer's claims that are wrong and come from a (relevant) chunk; and its gates."""
+    incorrect = list(given["incorrect"])
+    none = [0] * len(incorrect)
+    by_chunk = {
+        "a relevant chunk": given.get("relevant_faithful", none),
+        "another chunk": given.get("irrelevant_faithful", none),
+    }
+    sample = RagSample("q", "the answer", list(by_chunk), reference="the reference")
+    mode = given.get("mode", "relevant")
 
-    def measured() -> float:
-        shares = verdicts.noise_sensitivity(
-            [[1, 0]], list(zip(relevant, irrelevant, strict=True)), [not wrong for wrong in incorrect]
+    def with_judge(run: Callable[[], float]) -> float:
+        with product.using(judge=_Table(incorrect, by_chunk)):
+            return run()
+
+    outcome = observe(lambda: with_judge(lambda: score("noise_sensitivity", sample, mode=mode).value))
+    outcome.parts["gates"] = [
+        observe(
+            lambda limit=limit: with_judge(  # type: ignore[misc]
+                lambda: assert_metric("noise_sensitivity", sample, limit, mode=mode).value
+            ),
+            kind="pass",
         )
-        return float(getattr(shares, given.get("mode", "relevant")))
-
-    outcome = observe(measured)
-    if outcome.kind == "value":
-        limits = given.get("thresholds", [])
-        outcome.parts["gates"] = [
-            gated("noise_sensitivity", outcome.value, limit, direction="lower") for limit in limits
-        ]
+        for limit in given.get("thresholds", [])
+    ]
     return outcome
 
 
@@ -282,6 +335,3 @@ def entity_recall(given: Input) -> Outcome:
     return observe(
         lambda: verdicts.entity_recall(wanted, given.get("context_entities", given.get("contexts", ())))
     )
-
-
-__all__ = ["UndefinedScore", "failure"]

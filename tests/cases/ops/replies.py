@@ -200,6 +200,36 @@ def scale_of(given: Any) -> IntegerScale:
     return IntegerScale(*numbers[:3])
 
 
+@op("answer_accuracy")
+def answer_accuracy(given: Input) -> Outcome:
+    """The rating of one judge, or of a second one who sees it; on 0..2 unless the case gives a scale."""
+    scale = list(scale_of(given.get("scale", "0..2")).grades)
+    confirmed = "confirm" in given
+    mode = given.get("mode", "confirm" if confirmed else "single")
+    scripts = {"rate_accuracy": [_rating_reply(given.get("primary", given.get("rating")))]}
+    if confirmed:
+        scripts["confirm_accuracy"] = [_rating_reply(given["confirm"])]
+    if mode == "swap_average" and "swapped" in given:
+        scripts["rate_accuracy"].append(_rating_reply(given["swapped"]))
+    notes: list[Any] = []
+
+    def measured() -> float:
+        with product.using(judge=product.ByTask(scripts)):
+            found = score("answer_accuracy", RagSample("q", "a", reference="r"), scale=scale, mode=mode)
+        notes.extend([found.reason, dict(found.details)])
+        return found.value
+
+    outcome = observe(measured)
+    outcome.facts["notes"] = notes
+    return outcome
+
+
+def _rating_reply(raw: Any) -> str:
+    """A number as a judge's object; words stay the whole reply."""
+    is_number = not isinstance(raw, str) or re.fullmatch(r"\s*[-+\d.,]+\s*", raw)
+    return as_reply({"rating": raw}) if is_number else str(raw)
+
+
 # A reply against a threshold
 
 
