@@ -16,7 +16,7 @@ from pytest_ragbench.errors import (
     Unscored,
     UsageError,
 )
-from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.metrics.scoring import check, compute
 from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.runtime import Result
@@ -109,6 +109,8 @@ def assert_retrieval(
     """
     __tracebackhide__ = True
     here = runtime.current()
+    if "relevant_ids" not in find(metric).needs:
+        raise UsageError(f"{metric} is no retrieval metric; write assert_over(samples, {metric!r}, ...)")
     if isinstance(samples, RagSample):
         samples = [samples]
     if not samples:
@@ -124,8 +126,6 @@ def assert_retrieval(
         raise UsageError(f"{metric}: no question has relevant_ids; add such a column to the question file")
     chosen = [check(metric, sample, options) for sample in relevant]
     known = chosen[0] if chosen else check(metric, _placeholder(), options)
-    if known.tier != "retrieval":
-        raise UsageError(f"{metric} is no retrieval metric; assert it with assert_metric on each sample")
     limit = parse_threshold(threshold, known.scale)
     scores, unscored = _scores(here, known, relevant, options)
     wanted = len(relevant) + len(failed)

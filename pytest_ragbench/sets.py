@@ -51,6 +51,7 @@ def score_over(
     __tracebackhide__ = True
     here = runtime.current()
     metric = find(name)
+    _check_items(name, items)
     found = _found(here, items, metric, None, judge, embedder, coverage, options)
     here.record(_result(metric, found, None, None))
     return found
@@ -96,6 +97,7 @@ def assert_over(
     __tracebackhide__ = True
     here = runtime.current()
     metric = find(name)
+    _check_items(name, items)
     if threshold is None:
         threshold = here.settings().thresholds.get(metric.name)
     if threshold is None:
@@ -114,6 +116,14 @@ def assert_over(
     if not passed:
         raise QualityFailure(_text(found, limit.shown(found.value), limit.text), [found])
     return found
+
+
+def _check_items(name: str, items: Items) -> None:
+    __tracebackhide__ = True
+    if isinstance(items, (str, bytes, Mapping, RagSample)) or not hasattr(items, "__len__"):
+        raise UsageError(f"{name} over a set needs a list, got {type(items).__name__}")
+    if not len(items):
+        raise UsageError(f"{name}: there is nothing to score")
 
 
 def _result(metric: Metric, found: Score, threshold: str | None, passed: bool | None) -> Result:
@@ -136,10 +146,6 @@ def _found(
     __tracebackhide__ = True
     if isinstance(coverage, bool) or not isinstance(coverage, (int, float)) or not 0 <= coverage <= 1:
         raise UsageError(f"{metric.name}: coverage must lie in 0..1, got {coverage!r}")
-    if isinstance(items, (str, bytes, Mapping, RagSample)) or not hasattr(items, "__len__"):
-        raise UsageError(f"{metric.name} over a set needs a list, got {type(items).__name__}")
-    if not len(items):
-        raise UsageError(f"{metric.name}: there is nothing to score")
     work = _of_set if metric.of == "set" else _mean
     try:
         return work(here, items, metric, judge, embedder, coverage, options)

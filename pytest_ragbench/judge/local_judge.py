@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_ragbench.errors import JudgeError
-from pytest_ragbench.judge import local, tasks
+from pytest_ragbench.judge import local, tasks, tasks_answer, tasks_context
 from pytest_ragbench.judge.base import Answered, R, Task
 
 
@@ -48,6 +48,46 @@ def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
             "chunk": support.chunk,
         }
     return {"verdicts": verdicts}
+
+
+def _judge_chunks(task: tasks_context.JudgeChunks) -> Mapping[str, Any]:
+    """A chunk is useful where it supports a claim of the answer."""
+    claims = local.split_claims(task.target, task.question) or [task.target]
+    verdicts = {}
+    for number in task.numbers:
+        chunk = (task.contexts[number - 1],)
+        best = max(
+            (local.verify(claim, chunk, task.question) for claim in claims), key=lambda found: found.value
+        )
+        useful = best.value >= 0.5
+        reason = "it holds a claim of the answer" if useful else "it holds no claim of the answer"
+        verdicts[str(number)] = {"verdict": useful, "reason": reason}
+    return {"verdicts": verdicts}
+
+
+def _compare_claims(task: tasks_answer.CompareClaims) -> Mapping[str, Any]:
+    """Each claim is held against those of the other side, all together and one by one."""
+    verdicts = {}
+    last = len(task.answer_claims)
+    for number in task.numbers:
+        others = task.reference_claims if number <= last else task.answer_claims
+        support = local.verify(task.items[number - 1], (" ".join(others), *others), task.question)
+        verdicts[str(number)] = {"verdict": support.value >= 0.5, "reason": _of_claims(support.reason)}
+    return {"verdicts": verdicts}
+
+
+def _of_claims(reason: str) -> str:
+    """The remark of the verifier, who takes claims for chunks."""
+    for ours, theirs in _OTHER_SIDE.items():
+        reason = reason.replace(ours, theirs)
+    return reason
+
+
+_OTHER_SIDE = {
+    "no chunk says so": "the other side does not say so",
+    "no chunk mentions": "the other side does not mention",
+    "is in no chunk": "is not on the other side",
+}
 
 
 def _grade_relevance(task: tasks.GradeRelevance) -> Mapping[str, Any]:
@@ -97,6 +137,8 @@ _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "grade_faithfulness": _grade_faithfulness,
     "grade_search_rag": _grade_search_rag,
     "check_abstention": _check_abstention,
+    "judge_chunks": _judge_chunks,
+    "compare_claims": _compare_claims,
 }
 
 

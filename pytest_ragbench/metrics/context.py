@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
 from pytest_ragbench.metrics.formulas import verdicts
-from pytest_ragbench.metrics.registry import metric, named
+from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
 from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, head, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
@@ -142,7 +142,12 @@ def _nearest(text: str, others: Sequence[str]) -> float:
     return max((string_similarity(text, other) for other in others), default=0.0)
 
 
-@metric("id_based_context_precision", tier="retrieval", needs=("context_ids", "relevant_ids"))
+@metric(
+    "id_based_context_precision",
+    tier="retrieval",
+    needs=("context_ids", "relevant_ids"),
+    bands=RETRIEVAL_BANDS,
+)
 async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
     """Distinct retrieved ids that are relevant / distinct retrieved ids; 0 where none was retrieved.
 
@@ -153,7 +158,9 @@ async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
     return _of_ids(sample, tools, value, found, relevant)
 
 
-@metric("id_based_context_recall", tier="retrieval", needs=("context_ids", "relevant_ids"))
+@metric(
+    "id_based_context_recall", tier="retrieval", needs=("context_ids", "relevant_ids"), bands=RETRIEVAL_BANDS
+)
 async def id_based_context_recall(sample: RagSample, tools: Tools) -> Score:
     """Relevant ids that were retrieved / relevant ids."""
     found, relevant = dict.fromkeys(sample.context_ids or ()), _relevant(sample)

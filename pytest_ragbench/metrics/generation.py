@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from pytest_ragbench.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks import (
     CheckAbstention,
     GradeFaithfulness,
     GradeRelevance,
-    SplitClaims,
     VerifyClaims,
     WriteQuestions,
 )
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.steps import choice, first_fault, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding, Score
+
+Verifier = Literal["judge", "local"] | Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""Who checks claims: the judge, the embedded local judge, or a function (claims, chunks) -> probabilities."""
+
+
+def _adapt_faithfulness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    verifier = options.get("verifier", "judge")
+    if not callable(verifier):
+        choice("faithfulness", "verifier", verifier, ("judge", "local"))
+    return {} if verifier == "judge" else {"tasks": ("split_claims",)}
 
 
 @metric(
@@ -26,8 +38,15 @@ from pytest_ragbench.scores import Finding, Score
     needs=("question", "answer", "contexts"),
     tasks=("split_claims", "verify_claims"),
     without_contexts=None,
+    adapt=_adapt_faithfulness,
 )
-async def faithfulness(sample: RagSample, tools: Tools, *, on_no_claims: float | None = None) -> Score:
+async def faithfulness(
+    sample: RagSample,
+    tools: Tools,
+    *,
+    on_no_claims: float | None = None,
+    verifier: Verifier = "judge",
+) -> Score:
     """Share of the answer's claims that the retrieved chunks support.
 
     ``supported claims / claims``, range 0..1. Two judge calls: one splits the answer into claims, one
@@ -38,9 +57,12 @@ async def faithfulness(sample: RagSample, tools: Tools, *, on_no_claims: float |
     on_no_claims
         The value for an answer that claims nothing (a refusal, say). By default such a sample has no
         faithfulness: UndefinedScore with code "no_claims".
+    verifier
+        ``"judge"``; ``"local"``: the embedded local judge gives the verdicts, which takes one judge call
+        less; or an NLI model of one's own, a function of claims and chunks that returns a probability for
+        each claim: above 0.5 is supported.
     """
-    claims = (await tools.ask(SplitClaims(sample.answer or "", sample.question))).claims
-    claims = [claim for claim in claims if claim.strip()]
+    claims = await split(tools, sample.answer or "", sample.question)
     if not claims:
         if on_no_claims is None:
             raise UndefinedScore(
@@ -53,22 +75,34 @@ async def faithfulness(sample: RagSample, tools: Tools, *, on_no_claims: float |
     if not any(context.strip() for context in contexts):
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
         return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
-    reply = await tools.ask(VerifyClaims(tuple(claims), contexts, sample.question))
-    findings = [
-        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
-        for claim, verdict in zip(claims, reply.in_order(), strict=True)
-    ]
-    value = verdicts.share([bool(finding.ok) for finding in findings])
-    return tools.score(sample, value, reason=_first_fault(findings), evidence=findings, n_claims=len(claims))
+    findings = await _verified(tools, claims, contexts, sample.question, verifier)
+    return tools.score(
+        sample, verdicts.share(verdicts_of(findings)), reason=first_fault(findings), evidence=findings,
+        n_claims=len(claims), verifier=verifier if isinstance(verifier, str) else "own",
+    )  # fmt: skip
 
 
-def _first_fault(findings: list[Finding]) -> str:
-    """The reason beside the first failed finding, with its text where there is no reason."""
-    faults = [finding for finding in findings if finding.ok is False]
-    if not faults:
-        return ""
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return (faults[0].reason or f"not supported: {faults[0].text}") + more
+async def _verified(
+    tools: Tools, claims: tuple[str, ...], contexts: tuple[str, ...], question: str, verifier: Verifier
+) -> list[Finding]:
+    if verifier == "judge":
+        return await verify(tools, claims, contexts, question)
+    if verifier == "local":
+        from pytest_ragbench.judge.local_judge import local_judge
+
+        answered = await local_judge().ask(VerifyClaims(claims, contexts, question))
+        return [
+            Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
+            for claim, verdict in zip(claims, answered.reply.in_order(), strict=True)
+        ]
+    assert callable(verifier)
+    chances = [float(chance) for chance in await asyncio.to_thread(verifier, claims, contexts)]
+    if len(chances) != len(claims) or not all(0 <= chance <= 1 for chance in chances):
+        raise JudgeError(
+            f"the verifier must return one probability in 0..1 for each of {len(claims)} claims, got {chances!r:.200}",
+            code="verdict_count_mismatch",
+        )
+    return [Finding(claim, chance > 0.5, value=chance) for claim, chance in zip(claims, chances, strict=True)]
 
 
 @metric(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pytest_ragbench.metrics.formulas import retrieval as formulas
-from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.registry import NO_BANDS, RETRIEVAL_BANDS, metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample, Relevance
 from pytest_ragbench.scores import Finding, Score
@@ -33,25 +33,25 @@ def _scored(sample: RagSample, tools: Tools, value: float) -> Score:
     return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
 
 
-@metric("hit_rate", tier="retrieval", needs=_NEEDS)
+@metric("hit_rate", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def hit_rate(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
     """1 where any of the first k ids is relevant, else 0."""
     return _scored(sample, tools, formulas.hit_rate(*_columns(sample), k, collapse=collapse))
 
 
-@metric("mrr", tier="retrieval", needs=_NEEDS)
+@metric("mrr", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def mrr(sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False) -> Score:
     """1 / rank of the first relevant id, 0 where there is none; the mean over questions is MRR."""
     return _scored(sample, tools, formulas.mrr(*_columns(sample), k, collapse=collapse))
 
 
-@metric("recall", tier="retrieval", needs=_NEEDS)
+@metric("recall", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def recall(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
     """Relevant ids among the first k / all relevant ids."""
     return _scored(sample, tools, formulas.recall(*_columns(sample), k, collapse=collapse))
 
 
-@metric("precision", tier="retrieval", needs=_NEEDS)
+@metric("precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def precision(
     sample: RagSample,
     tools: Tools,
@@ -65,7 +65,7 @@ async def precision(
     return _scored(sample, tools, value)
 
 
-@metric("map", tier="retrieval", needs=_NEEDS)
+@metric("map", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def average_precision(
     sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False
 ) -> Score:
@@ -73,7 +73,7 @@ async def average_precision(
     return _scored(sample, tools, formulas.average_precision(*_columns(sample), k, collapse=collapse))
 
 
-@metric("ndcg", tier="retrieval", needs=_NEEDS)
+@metric("ndcg", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def ndcg(
     sample: RagSample,
     tools: Tools,
@@ -86,13 +86,13 @@ async def ndcg(
     return _scored(sample, tools, formulas.ndcg(*_columns(sample), k, gain=gain, collapse=collapse))
 
 
-@metric("r_precision", tier="retrieval", needs=_NEEDS)
+@metric("r_precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def r_precision(sample: RagSample, tools: Tools, *, collapse: bool = False) -> Score:
     """Relevant ids among the first R / R, where R ids are relevant."""
     return _scored(sample, tools, formulas.r_precision(*_columns(sample), collapse=collapse))
 
 
-@metric("judged", tier="retrieval", needs=_NEEDS)
+@metric("judged", tier="retrieval", needs=_NEEDS, bands=NO_BANDS)
 async def judged(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
     """Share of the first k ids that have a grade at all: how far the other metrics can be trusted."""
     return _scored(sample, tools, formulas.judged(*_columns(sample), k, collapse=collapse))

@@ -294,6 +294,7 @@ def chrf(answer: str, references: References, *, word_order: int = 0, lowercase:
     return Overlap(_sentence(metric, answer, targets), _signature(metric, [targets]))
 
 
+@lru_cache(maxsize=64)  # to look for a package costs more than a short BLEU
 def bleu_tokenizer(lang: str) -> str:
     """Sacrebleu's tokenizer for a language.
 

@@ -1,0 +1,129 @@
+"""Faithfulness, relevancy and similarity: the worked examples of the founding documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_ragbench import JudgeError, RagSample, UndefinedScore, UsageError, score
+from tests.metrics.scripted import Scripted, claims, embedder, verdicts
+
+FILM = RagSample(
+    "映画『オッペンハイマー』の監督は誰で、主演は誰ですか？",
+    "クリストファー・ノーランが監督し、キリアン・マーフィーが演じています。",
+    ["『オッペンハイマー』はクリストファー・ノーラン監督の映画。キリアン・マーフィーが主演。"],
+    reference="監督はノーラン、主演はマーフィー。",
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [((1, 1), 1.0), ((1, 0), 0.5), (("はい", "いいえ"), 0.5)]
+)  # F1, F2
+def test_faithfulness(given: tuple[Any, ...], expected: float) -> None:
+    judge = Scripted(
+        split_claims=claims("ノーランが監督した。", "マーフィーが演じた。"), verify_claims=verdicts(*given)
+    )
+    assert score("faithfulness", FILM, judge=judge).value == expected
+    assert judge.asked == ["split_claims", "verify_claims"]
+    assert all("課題" in messages[0]["content"] for messages in judge.messages)
+
+
+def test_one_verdict_for_four_claims() -> None:  # F3
+    judge = Scripted(split_claims=claims(*"abcd"), verify_claims=[verdicts(1), verdicts(1)])
+    with pytest.raises(JudgeError, match="4 asked, 1 returned"):
+        score("faithfulness", FILM, judge=judge)
+    more = Scripted(split_claims=claims("a"), verify_claims=[verdicts(1, 1, 0)] * 2)
+    with pytest.raises(JudgeError, match="verdict_count_mismatch"):
+        score("faithfulness", FILM, judge=more)
+
+
+def test_faithfulness_at_its_edges() -> None:
+    with pytest.raises(UndefinedScore, match="no statements"):
+        score("faithfulness", FILM, judge=Scripted(split_claims=claims()))
+    assert score("faithfulness", FILM, judge=Scripted(split_claims=claims()), on_no_claims=1.0).value == 1.0
+    for contexts in ([], [""]):
+        judge = Scripted(split_claims=claims("a"))
+        assert score("faithfulness", FILM.with_(contexts=contexts), judge=judge).value == 0.0
+        assert judge.asked == ["split_claims"]
+    assert score("faithfulness", FILM.with_(answer=" \n"), judge=Scripted()).value == 0.0
+
+
+def test_the_local_verifier_saves_a_call() -> None:
+    sample = RagSample("How long?", "It takes 30 days.", ["Delivery takes 30 days."])
+    judge = Scripted(split_claims=claims("Delivery takes 30 days.", "Delivery takes 45 days."))
+    found = score("faithfulness", sample, judge=judge, verifier="local")
+    assert (found.value, found.details["verifier"]) == (0.5, "local")
+    assert judge.asked == ["split_claims"]
+
+
+def test_a_verifier_of_ones_own() -> None:
+    judge = Scripted(split_claims=claims("a", "b", "c"))
+    seen: list[Any] = []
+
+    def nli(claims: Sequence[str], chunks: Sequence[str]) -> list[float]:
+        seen.append((tuple(claims), tuple(chunks)))
+        return [0.9, 0.5, 0.51]
+
+    found = score("faithfulness", FILM, judge=judge, verifier=nli)
+    assert found.value == pytest.approx(2 / 3)  # 0.5 rounds to 0
+    assert seen == [(("a", "b", "c"), FILM.contexts)]
+    for wrong in ([0.9], [0.9, 2.0, 0.1], [0.9, float("nan"), 0.1]):
+        with pytest.raises(JudgeError, match="one probability"):
+            score(
+                "faithfulness",
+                FILM,
+                judge=Scripted(split_claims=claims("a", "b", "c")),
+                verifier=lambda *_, w=wrong: w,
+            )
+    with pytest.raises(UsageError, match="verifier"):
+        score("faithfulness", FILM, judge=Scripted(), verifier="hhem")
+
+
+def questions(*flags: int) -> dict[str, Any]:
+    return {
+        "questions": [
+            {"question": name, "noncommittal": flag} for name, flag in zip("abc", flags, strict=False)
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("cosines", "flags", "rule", "expected"),
+    [
+        ((0.95, 0.90), (0, 0), "all", 0.925),  # AR1
+        ((0.95, 0.90), (1, 0), "all", 0.925),  # AR2
+        ((0.95, 0.90), (1, 0), "any", 0.0),
+        ((0.95, 0.90), (1, 1), "all", 0.0),  # AR3
+        ((-1.0,), (0,), "all", -1.0),  # AR4
+        ((0.9, 0.8, 0.7), (1, 1, 0), "majority", 0.0),
+    ],
+)
+def test_answer_relevancy(
+    cosines: tuple[float, ...], flags: tuple[int, ...], rule: str, expected: float
+) -> None:
+    vectors = embedder(**dict(zip("abc", cosines, strict=False)))
+    judge = Scripted(write_questions=questions(*flags))
+    found = score("answer_relevancy", FILM, judge=judge, embedder=vectors, noncommittal=rule)
+    assert found.value == pytest.approx(expected)
+
+
+def test_no_question() -> None:
+    with pytest.raises(JudgeError, match="question"):
+        score(
+            "answer_relevancy",
+            FILM,
+            judge=Scripted(write_questions=[{"questions": []}] * 2),
+            embedder=embedder(),
+        )
+
+
+def test_semantic_similarity() -> None:
+    vectors = embedder(**{str(FILM.reference): 0.95})
+    assert score("semantic_similarity", FILM, embedder=vectors).value == pytest.approx(0.95)  # SS
+    assert score("semantic_similarity", FILM, embedder=vectors, threshold=0.95).value == 1.0
+    assert score("semantic_similarity", FILM, embedder=vectors, threshold=0.96).value == 0.0
+    opposite = embedder(**{str(FILM.reference): -0.1})
+    assert score("semantic_similarity", FILM, embedder=opposite, threshold=0.0).value == 0.0
+    assert score("semantic_similarity", FILM.with_(answer=""), embedder=vectors).value == 0.0
