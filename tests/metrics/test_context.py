@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_ragbench import (
@@ -167,9 +169,8 @@ def test_by_likeness() -> None:
 
 
 def test_by_id() -> None:
-    sample = RagSample(
-        "q", contexts=list("wxyz"), context_ids=[1, 2, 3, 4], relevant_ids=["1", "4", "5", "6"]
-    )  # type: ignore[list-item]
+    ids: Any = [1, 2, 3, 4]  # compared as text
+    sample = RagSample("q", contexts=list("wxyz"), context_ids=ids, relevant_ids=["1", "4", "5", "6"])
     assert score("id_based_context_precision", sample).value == 0.5  # ID1
     three = RagSample("q", context_ids=["1", "2", "3"], relevant_ids=["1", "4", "5", "6"])
     assert score("id_based_context_recall", three).value == 0.25  # ID2

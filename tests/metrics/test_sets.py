@@ -65,7 +65,8 @@ def test_a_mean_never_drops_what_failed() -> None:
     assert caught.value.code == "coverage"
     assert assert_over(samples, METRIC, ">=0.8", judge=judge, coverage=0.5).details["n_unscored"] == 5
     found = score_over(samples, METRIC, judge=judge)
-    assert (found.value, found.details["unscored"]["q5"]) == (pytest.approx(0.9), "not_json")
+    assert found.value == pytest.approx(0.9)
+    assert found.details["unscored"]["q5"] == "not_json"
     with pytest.raises(JudgeError):
         score_over(answers("x"), METRIC, judge=judge)
 
@@ -87,23 +88,29 @@ def test_wrong_sets() -> None:
 
 # --- clusters ----------------------------------------------------------------------------------
 
-POINTS = {"a0": [1, 0], "a1": [0.6, 0.8], "a2": [0.8, 0.6], "b0": [0, 1], "b1": [0, 2]}
+POINTS: dict[str, list[float]] = {
+    "a0": [1, 0],
+    "a1": [0.6, 0.8],
+    "a2": [0.8, 0.6],
+    "b0": [0, 1],
+    "b1": [0, 2],
+}
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    return [[float(x) for x in POINTS[text]] for text in texts]
+    return [POINTS[text] for text in texts]
 
 
 def test_clusters_of_samples_texts_and_vectors() -> None:
     samples = [RagSample(text, cluster=text[0]) for text in POINTS]
     texts, labels = list(POINTS), [text[0] for text in POINTS]
     vectors = np.array(list(POINTS.values()), dtype=float)
-    for name, options, expected in (
+    cases: list[tuple[str, dict[str, Any], float]] = [
         ("intra_cluster_similarity", {}, 0.8933333333333333),
         ("inter_cluster_distance", {"normalize": False}, 1.3068197189275108),
         ("silhouette", {"distance": "euclidean"}, 0.4045166496635469),
-    ):
-        opts: dict[str, Any] = options
+    ]
+    for name, opts, expected in cases:
         assert score_over(samples, name, embedder=embed, **opts).value == pytest.approx(expected, abs=1e-9)
         assert score_over(texts, name, embedder=embed, labels=labels, **opts).value == pytest.approx(expected)
         assert score_over(vectors, name, labels=labels, **opts).value == pytest.approx(expected)  # type: ignore[arg-type]
