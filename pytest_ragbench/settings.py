@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -39,6 +39,16 @@ Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Without keys: ``pytest -l`` prints the settings that a frame holds."""
+        from pytest_ragbench.rag.secrets import masked_mapping, masked_url
+
+        for name, value in super().__repr_args__():
+            if name == "headers":
+                yield name, masked_mapping(value)
+            else:
+                yield name, masked_url(value) if value and name in ("url", "base_url") else value
+
 
 class RetrySettings(_Section):
     """Retries of what can heal: timeouts, connection errors, 408, 409, 429, 5xx."""
@@ -55,7 +65,6 @@ class RetrySettings(_Section):
     max_wait: Seconds = Field(
         default=30.0, description="No single wait is longer, whatever Retry-After says."
     )
-
 
     @property
     def waits_for_busy(self) -> float:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 _MASK = "***"
+# Long, no word or number alone, no sentence: "false" and "4096" stay readable where they occur.
+_LOOKS_SECRET = re.compile(r"(?=\S*\d)(?=\S*[^\W\d])\S{12,}")
 # Shorter values are too likely to be ordinary words of an answer.
 _SHORTEST = 4
 _SECRET_NAME = re.compile(
@@ -33,13 +36,18 @@ class Secret:
 
 
 class Redactor:
-    """Masks known secrets in any text, also where they come URL-encoded or JSON-escaped."""
+    """Masks known secrets in any text, also where they come URL-encoded or JSON-escaped.
+
+    Known are those given, and what the environment holds under names such as ``OPENAI_API_KEY``: the
+    service under test may use a key of its own, and send it back in an error.
+    """
 
     __slots__ = ("_forms",)
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
+    def __init__(self, secrets: Iterable[Secret], environ: Mapping[str, str] | None = None) -> None:
         forms: set[str] = set()
-        for secret in secrets:
+        held = environment_secrets(os.environ if environ is None else environ)
+        for secret in [*secrets, *held]:
             value = secret.reveal()
             forms |= {value, quote(value, safe=""), json.dumps(value)[1:-1]}
         self._forms = tuple(
@@ -50,6 +58,26 @@ class Redactor:
         for form in self._forms:
             text = text.replace(form.reveal(), _MASK)
         return text
+
+
+def environment_secrets(environ: Mapping[str, str]) -> list[Secret]:
+    """The values of variables whose names say that they are secret; not those too plain to be."""
+    return [
+        Secret(value)
+        for name, value in environ.items()
+        if is_secret_name(name) and _LOOKS_SECRET.fullmatch(value) and not value.startswith("/")
+    ]
+
+
+def masked_mapping(values: Mapping[str, str]) -> dict[str, str]:
+    """Headers or parameters for a repr: secret ones masked."""
+    return {name: _MASK if is_secret_name(name) else value for name, value in values.items()}
+
+
+def masked_url(url: str) -> str:
+    """The URL for a repr: the values of its query masked."""
+    base, mark, query = url.partition("?")
+    return base + mark + "&".join(f"{part.partition('=')[0]}={_MASK}" for part in query.split("&") if part)
 
 
 def is_secret_name(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -23,12 +23,12 @@ class Target:
     """One request's shape. ``pieces`` are the URL's fixed parts: the question goes between them."""
 
     method: str
-    pieces: tuple[str, ...]
+    pieces: tuple[str, ...] = field(repr=False)  # may hold a key
     shown: str
     """For messages: path included, query values cut."""
     key_pieces: tuple[str, ...]
     """As ``pieces``, with secret query values replaced by fingerprints."""
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
     body: Any = None
 
     def url(self, question: str) -> str:
