@@ -75,11 +75,13 @@ def run(given: Input) -> Outcome:
 
 
 def _item(found: Operation, key: str, rest: Input, item: Any) -> Input:
-    if found.single is not None and not (isinstance(item, Mapping) and found.single in item):
-        return {**rest, found.single: item}
-    if isinstance(item, Mapping):
+    # Of "items", a mapping holds keys of the input; of "replies", it is the reply, unless it has one.
+    laid_over = isinstance(item, Mapping) and (
+        found.single is None or found.single in item or (key == "items" and key == found.items)
+    )
+    if laid_over:
         return {**rest, **item}
-    return {**rest, key.removesuffix("s"): item}
+    return {**rest, found.single or key.removesuffix("s"): item}
 
 
 def _list_key(given: Input) -> str | None:

@@ -32,6 +32,13 @@ class Served:
         return [target for _, target, _ in self.requests]
 
 
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no trouble of the case."""
+
+
 @contextmanager
 def serving(script: Script) -> Iterator[Served]:
     """Replies in turn, the last one for ever.
@@ -60,8 +67,7 @@ def serving(script: Script) -> Iterator[Served]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
+    http = _Quiet(("127.0.0.1", 0), Handler)
     served = Served(f"http://127.0.0.1:{http.server_port}")
     threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
     try:

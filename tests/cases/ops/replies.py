@@ -114,12 +114,18 @@ def faithfulness_from_verdicts(given: Input) -> Outcome:
 
 def numbered(verdicts: Any) -> Any:
     """A list of verdicts as the object by number that judges are asked for; others as they are."""
-    if not isinstance(verdicts, list):
+    if not isinstance(verdicts, list) or any(_has_number(verdict) for verdict in verdicts):
         return verdicts
     return {
         str(number): verdict if isinstance(verdict, Mapping) else {"verdict": verdict}
         for number, verdict in enumerate(verdicts, 1)
     }
+
+
+def _has_number(verdict: Any) -> bool:
+    """Whether a verdict says itself what it is about."""
+    names = ("number", "id", "index", "n", "item", "claim", "statement")
+    return isinstance(verdict, Mapping) and any(name in verdict for name in names)
 
 
 def _values(verdicts: Any) -> list[Any]:
