@@ -107,9 +107,9 @@ def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence
 
 
 def _check_similarity(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    threshold = options.get("threshold", 0.5)
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
-        raise UsageError(f"threshold of string similarity must lie in 0..1, got {threshold!r}")
+    cutoff = options.get("cutoff", 0.5)
+    if isinstance(cutoff, bool) or not isinstance(cutoff, (int, float)) or not 0 <= cutoff <= 1:
+        raise UsageError(f"cutoff of string similarity must lie in 0..1, got {cutoff!r}")
     return {}
 
 
@@ -119,20 +119,20 @@ def _check_similarity(sample: RagSample, options: Mapping[str, Any]) -> Mapping[
     needs=("contexts", "reference_contexts"),
     adapt=_check_similarity,
 )
-async def non_llm_context_precision(sample: RagSample, tools: Tools, *, threshold: float = 0.5) -> Score:
+async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: float = 0.5) -> Score:
     """Average precision; a chunk is useful where it resembles a reference chunk. No judge.
 
-    Resembling: 1 - Levenshtein distance / longer length >= ``threshold``.
+    Resembling: 1 - Levenshtein distance / longer length >= ``cutoff``.
     """
     from pytest_ragbench.metrics.formulas import overlap
 
     wanted = [text for text in sample.reference_contexts or () if text.strip()]
     likeness = [_nearest(chunk, wanted) for chunk in contexts_of(sample)]
     findings = [
-        Finding(head(chunk), best >= threshold - 1e-12, chunk=rank, value=best)
+        Finding(head(chunk), best >= cutoff - 1e-12, chunk=rank, value=best)
         for rank, (chunk, best) in enumerate(zip(contexts_of(sample), likeness, strict=True), 1)
     ]
-    value = overlap.non_llm_context_precision(contexts_of(sample), wanted, threshold)
+    value = overlap.non_llm_context_precision(contexts_of(sample), wanted, cutoff)
     return _of_chunks(sample, tools, value, findings)
 
 
@@ -232,17 +232,17 @@ async def context_recall(
     needs=("contexts", "reference_contexts"),
     adapt=_check_similarity,
 )
-async def non_llm_context_recall(sample: RagSample, tools: Tools, *, threshold: float = 0.5) -> Score:
+async def non_llm_context_recall(sample: RagSample, tools: Tools, *, cutoff: float = 0.5) -> Score:
     """Share of the reference chunks that some retrieved chunk resembles (as above, >=). No judge."""
     from pytest_ragbench.metrics.formulas import overlap
 
     wanted = [text for text in sample.reference_contexts or () if text.strip()]
     findings = [
-        Finding(head(text), best >= threshold - 1e-12, value=best)
+        Finding(head(text), best >= cutoff - 1e-12, value=best)
         for text in wanted
         for best in [_nearest(text, contexts_of(sample))]
     ]
-    value = overlap.non_llm_context_recall(contexts_of(sample), wanted, threshold)
+    value = overlap.non_llm_context_recall(contexts_of(sample), wanted, cutoff)
     reason = first_fault(findings, "no chunk resembles")
     return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="reference")
 

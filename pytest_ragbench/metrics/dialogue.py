@@ -30,9 +30,9 @@ def _adapt_cache(samples: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     cache = options.get("cache")
     if isinstance(cache, str) or (cache is not None and not all(isinstance(text, str) for text in cache)):
         raise UsageError("cache_hit_rate: cache must be a list of questions")
-    threshold = options.get("threshold", 0.85)
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not -1 <= threshold <= 1:
-        raise UsageError(f"cache_hit_rate: threshold must be a cosine in -1..1, got {threshold!r}")
+    cutoff = options.get("cutoff", 0.85)
+    if isinstance(cutoff, bool) or not isinstance(cutoff, (int, float)) or not -1 <= cutoff <= 1:
+        raise UsageError(f"cache_hit_rate: cutoff must be a cosine in -1..1, got {cutoff!r}")
     return {}
 
 
@@ -50,16 +50,16 @@ async def cache_hit_rate(
     tools: Tools,
     *,
     cache: Sequence[str] | None = None,
-    threshold: float = 0.85,
+    cutoff: float = 0.85,
 ) -> Score:
-    """Share of the questions with a cached question closer than ``threshold`` (cosine, strictly above).
+    """Share of the questions with a cached question closer than ``cutoff`` (cosine, strictly above).
 
     Parameters
     ----------
     cache
         The cached questions; by default all questions of the set. The question itself is left out, or
         each would be a hit; an empty cache gives 0.
-    threshold
+    cutoff
         What a hit must exceed.
     """
     from pytest_ragbench.metrics.formulas import dialogue
@@ -72,16 +72,16 @@ async def cache_hit_rate(
     best = dialogue.best_cosines_to_cache(
         [vectors[text] for text in asked], [vectors[text] for text in stored], same
     )
-    value = dialogue.cache_hit_rate(best, threshold)
+    value = dialogue.cache_hit_rate(best, cutoff)
     findings = [
-        Finding(text, cosine is not None and cosine > threshold + 1e-9, value=cosine)
+        Finding(text, cosine is not None and cosine > cutoff + 1e-9, value=cosine)
         for text, cosine in zip(asked, best, strict=True)
     ]
     hits = sum(bool(finding.ok) for finding in findings)
     return tools.score(
         NOBODY, value, reason=f"{hits} hits among {len(asked)} questions, {len(stored)} cached",
         evidence=findings, evidence_title="questions", n_items=len(asked), n_cached=len(stored),
-        threshold=threshold,
+        cutoff=cutoff,
     )  # fmt: skip
 
 

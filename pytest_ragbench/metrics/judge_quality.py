@@ -114,7 +114,7 @@ async def judge_consistency(
     Parameters
     ----------
     items
-        Samples, each scored twice by ``by`` (really: the second reply is never that of the first), or
+        Samples, each scored twice by ``by`` (the second time by calls of their own, whatever is stored), or
         pairs of scores, None where a call failed.
     by, options
         A metric's name and its options.
@@ -130,8 +130,7 @@ async def judge_consistency(
         known = find(by or "")
         scale = scale or (known.low, known.high)
         once, twice = await asyncio.gather(
-            _scored(items, tools, by or "", options or {}, 1),
-            _scored(items, tools, by or "", options or {}, 2),
+            *(_scored(items, tools, by or "", options or {}, repeat) for repeat in (0, 1))
         )
         pairs: list[tuple[Any, Any]] = [(one.value, two.value) for one, two in zip(once, twice, strict=True)]
         labels = [sample.label for sample in items]

@@ -271,6 +271,11 @@ def _computing(name: str, formula: Callable[..., Any]) -> Compute:
             ) from None
     from pytest_ragbench.metrics.own import adapted_formula, takes_tools
 
+    for option in inspect.signature(formula).parameters:
+        if option in _RESERVED:
+            raise UsageError(
+                f"metric {name!r}: {option!r} is an argument of the helpers; name the option otherwise"
+            )
     if inspect.iscoroutinefunction(formula) and takes_tools(name, formula) and _is_ours(formula):
         return formula
     return adapted_formula(name, formula)
@@ -284,6 +289,7 @@ def _is_ours(formula: Callable[..., Any]) -> bool:
     return str(getattr(formula, "__module__", "")).startswith("pytest_ragbench.metrics.")
 
 
+_RESERVED = frozenset({"threshold", "judge", "embedder", "coverage"})
 _loaded: list[bool] = []
 
 

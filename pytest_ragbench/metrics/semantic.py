@@ -9,7 +9,7 @@ from pytest_ragbench.scores import Score
 
 
 @metric("semantic_similarity", tier="end_to_end", needs=("answer", "reference"), embedder=True, low=-1.0)
-async def semantic_similarity(sample: RagSample, tools: Tools, *, threshold: float | None = None) -> Score:
+async def semantic_similarity(sample: RagSample, tools: Tools, *, cutoff: float | None = None) -> Score:
     """Cosine between the embeddings of answer and reference, range -1..1.
 
     It can't see a wrong fact: "30 days" and "45 days" lie close together. Its level depends on the
@@ -17,7 +17,7 @@ async def semantic_similarity(sample: RagSample, tools: Tools, *, threshold: flo
 
     Parameters
     ----------
-    threshold
+    cutoff
         Where given, the value is 1 for a cosine of at least that much, else 0; ``details["cosine"]``.
     """
     from pytest_ragbench.metrics.formulas import vectors  # numpy
@@ -25,8 +25,8 @@ async def semantic_similarity(sample: RagSample, tools: Tools, *, threshold: flo
     matrix = await tools.embed([sample.answer or "", sample.reference or ""])
     value = vectors.cosine(matrix[0], matrix[1])
     cosine = value
-    if threshold is not None:
-        value = float(cosine >= threshold - 1e-9)
+    if cutoff is not None:
+        value = float(cosine >= cutoff - 1e-9)
     return tools.score(
         sample, value, reason=f"the answer is not close to the reference: {sample.reference}", cosine=cosine
     )

@@ -162,7 +162,7 @@ def test_by_likeness() -> None:
     assert (
         score("non_llm_context_recall", half).value == score("non_llm_context_precision", half).value == 1.0
     )
-    assert score("non_llm_context_recall", half, threshold=0.6).value == 0.0
+    assert score("non_llm_context_recall", half, cutoff=0.6).value == 0.0
     assert score("non_llm_context_recall", sample.with_(contexts=[])).value == 0.0
     with pytest.raises(UsageError, match="reference_contexts"):
         score("non_llm_context_recall", sample.with_(reference_contexts=[]))

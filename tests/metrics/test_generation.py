@@ -122,8 +122,8 @@ def test_no_question() -> None:
 def test_semantic_similarity() -> None:
     vectors = embedder(**{str(FILM.reference): 0.95})
     assert score("semantic_similarity", FILM, embedder=vectors).value == pytest.approx(0.95)  # SS
-    assert score("semantic_similarity", FILM, embedder=vectors, threshold=0.95).value == 1.0
-    assert score("semantic_similarity", FILM, embedder=vectors, threshold=0.96).value == 0.0
+    assert score("semantic_similarity", FILM, embedder=vectors, cutoff=0.95).value == 1.0
+    assert score("semantic_similarity", FILM, embedder=vectors, cutoff=0.96).value == 0.0
     opposite = embedder(**{str(FILM.reference): -0.1})
-    assert score("semantic_similarity", FILM, embedder=opposite, threshold=0.0).value == 0.0
+    assert score("semantic_similarity", FILM, embedder=opposite, cutoff=0.0).value == 0.0
     assert score("semantic_similarity", FILM.with_(answer=""), embedder=vectors).value == 0.0

@@ -158,6 +158,9 @@ def test_formulas_that_can_not_be() -> None:
     def any_options(sample: object, **options: object) -> float:
         return 0.0
 
+    def takes_threshold(sample: object, *, threshold: float = 0.5) -> float:
+        return 0.0
+
     class Wants:
         def __init__(self, model: str) -> None:
             self.model = model
@@ -165,7 +168,7 @@ def test_formulas_that_can_not_be() -> None:
         def __call__(self, sample: object) -> float:
             return 0.0
 
-    for formula in (three, any_options, Wants):
+    for formula in (three, any_options, takes_threshold, Wants):
         with pytest.raises(rb.UsageError, match="test_bad"):
             metric("test_bad", tier="generation")(formula)
 

@@ -159,7 +159,7 @@ def test_cache_hit_rate() -> None:
         questions, "cache_hit_rate", embedder=look_up, cache=["a too", "c"]
     ).value == pytest.approx(1 / 3)
     assert score_over(questions, "cache_hit_rate", embedder=look_up, cache=[]).value == 0.0
-    at_limit = score_over(questions[:2], "cache_hit_rate", embedder=look_up, threshold=0.6)
+    at_limit = score_over(questions[:2], "cache_hit_rate", embedder=look_up, cutoff=0.6)
     assert at_limit.value == 0.0  # strictly above
     with pytest.raises(UsageError, match="cache"):
         assert_cache_hit_rate(questions, ">=0.1", cache="a")
