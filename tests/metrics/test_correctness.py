@@ -67,14 +67,17 @@ def test_each_claim_is_counted_on_its_own_side() -> None:
     assert found.value == pytest.approx(2 * precision * recall / (precision + recall))
     system = judge.messages[-1][0]["content"]
     assert "Claims 1 to 4 come from the answer under test, claims 5 to 7" in system
+    texts = [line for line in judge.messages[-1][1]["content"].splitlines() if " says " in line]
+    assert texts == [f"answer says {i}" for i in range(4)] + [f"reference says {i}" for i in range(3)]
 
 
 def test_no_embedder_without_a_similarity_weight() -> None:
-    def broken(texts: object) -> object:
-        raise RuntimeError("embedded")
-
     judge = Scripted(split_claims=splits(1, 1), compare_claims=verdicts(1, 1))
-    assert score("answer_correctness", SUN, judge=judge, embedder=broken, weights=(1, 0)).value == 1.0
+    # It would be refused on being built.
+    found = score("answer_correctness", SUN, judge=judge, embedder="no-such-provider:model", weights=(1, 0))
+    assert (found.value, found.embedder) == (1.0, None)
+    with pytest.raises(UsageError, match="no-such-provider"):
+        score("answer_correctness", SUN, judge=judge, embedder="no-such-provider:model")
 
 
 def test_similarity_alone_asks_no_judge() -> None:
