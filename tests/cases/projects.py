@@ -16,6 +16,7 @@ from typing import Any
 
 _HARNESS = Path(__file__).parent / "harness"
 _ROOT = Path(__file__).parents[2]
+_INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"  # or pytest-asyncio warns
 _LIMIT = 180.0
 _NOT_NEEDED = ("hypothesispytest", "randomly", "benchmark", "cov")
 
@@ -125,5 +126,5 @@ def project(files: Mapping[str, str | bytes] | None = None) -> Iterator[Project]
     """A new folder, outside any other project."""
     with tempfile.TemporaryDirectory(prefix="case-") as folder:
         made = Project(Path(folder))
-        made.write({"pytest.ini": "[pytest]\n", **(files or {})})
+        made.write({"pytest.ini": _INI, **(files or {})})
         yield made

@@ -124,12 +124,18 @@ def _own_metric(like: str, value: Any) -> str:
 
 
 def load(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of a question file, or of all in a folder; ids as pytest takes them."""
+    """The rows of a question file, or of all in a folder; ids as the plugin gives them to pytest."""
+    from pytest_ragbench.plugin.collecting import ReadableId
     from pytest_ragbench.questions import test_ids
 
     questions = rb.load_questions(path)
     names = test_ids(questions)
     return [
-        {"id": name, "question": item.question, "reference": item.reference, "answer": item.answer}
+        {
+            "id": ReadableId(name),
+            "question": item.question,
+            "reference": item.reference,
+            "answer": item.answer,
+        }
         for name, item in zip(names, questions, strict=True)
     ]
