@@ -114,8 +114,10 @@ class ByTask:
 
 
 def completion(reply: Any) -> Any:
-    """A case's reply as a chat completion: ``{"content": ..., "finish_reason": ...}``."""
-    if not isinstance(reply, Mapping) or "choices" in reply:
+    """A case's reply ``{"content": ..., "finish_reason": ...}`` as a chat completion; others as they are."""
+    if not isinstance(reply, Mapping) or not {"content", "finish_reason", "refusal", "tool_calls"} & set(
+        reply
+    ):
         return reply
     message = {key: value for key, value in reply.items() if key != "finish_reason"}
     return {"choices": [{"message": message, "finish_reason": reply.get("finish_reason", "stop")}]}

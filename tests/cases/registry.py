@@ -61,10 +61,11 @@ def run(given: Input) -> Outcome:
         found = _OPERATIONS[name]
         many = not found.whole and isinstance(given.get(found.items), list)
     else:
-        found_or_none = _OPERATIONS.get(name.removesuffix("_many"))
+        base = name.removesuffix("_many")
+        found_or_none = _OPERATIONS.get(base) or _metric_operation(base)
         if found_or_none is None:
             return Outcome("crash", message=f"unknown operation {name!r}")
-        found, many = found_or_none, True
+        found, many = found_or_none, name != base
     if not many:
         return _one(found, given)
     key = found.items if isinstance(given.get(found.items), list) else _list_key(given)
@@ -72,6 +73,17 @@ def run(given: Input) -> Outcome:
         return Outcome("crash", message=f"{name}: the input has no list of items")
     rest = {other: value for other, value in given.items() if other != key}
     return Outcome("property", each=[_one(found, _item(found, key, rest, item)) for item in given[key]])
+
+
+def _metric_operation(name: str) -> Operation | None:
+    """A metric's own name is an operation, too."""
+    from pytest_ragbench.metrics.registry import all_metrics
+
+    metric = name.removeprefix("assert_").partition("@")[0]
+    if metric not in all_metrics():
+        return None
+    metric_of = _OPERATIONS["metric"]
+    return Operation(lambda given: metric_of.run({"metric": name, **given}), "items", None, False)
 
 
 def _item(found: Operation, key: str, rest: Input, item: Any) -> Input:

@@ -335,3 +335,30 @@ def entity_recall(given: Input) -> Outcome:
     return observe(
         lambda: verdicts.entity_recall(wanted, given.get("context_entities", given.get("contexts", ())))
     )
+
+
+@op("metric", "score", "score_metric")
+def any_metric(given: Input) -> Outcome:
+    """Any metric of a sample: ``metric``, the sample's columns (or ``sample``), ``judge_replies`` in turn or
+    by task, ``vectors`` that the embedder gives, ``options``, ``threshold``.
+    """
+    name = str(given["metric"]).removeprefix("assert_")
+    replies = given.get("judge_replies", given.get("replies", []))
+    vectors = [vector(row) for row in given.get("vectors", [])]
+    judge: Any = (
+        product.ByTask({task: [as_reply(one) for one in script] for task, script in replies.items()})
+        if isinstance(replies, Mapping)
+        else product.Scripted(
+            [product.completion(one) for one in replies] or [AssertionError("judge called")]
+        )
+    )
+    options = dict(given.get("options", {}))
+
+    def measured() -> float:
+        sample = product.sample_of(given.get("sample", given), question="q")
+        with product.using(judge=judge, embedder=product.embedder_of(vectors) if vectors else None):
+            if given.get("threshold") is not None:
+                return assert_metric(name, sample, given["threshold"], **options).value
+            return score(name, sample, **options).value
+
+    return observe(measured, kind="pass" if given.get("threshold") is not None else "value")
