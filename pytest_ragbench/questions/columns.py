@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import Any
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -232,6 +233,7 @@ def _inner(name: str) -> str:
     return inner if dot and normal(root) in _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS else name
 
 
+@lru_cache(maxsize=4096)  # rows of JSON lines repeat their names
 def near_miss(name: str) -> str | None:
     """The known name that an unknown one is most likely a misspelling of, or None.
 
@@ -250,9 +252,10 @@ def near_miss(name: str) -> str | None:
     return next((other for other in alike if joined and normal(other) == joined[0]), None)
 
 
-def _words(name: str) -> list[str]:
+@lru_cache(maxsize=4096)  # the known names are compared with every unknown one
+def _words(name: str) -> tuple[str, ...]:
     spaced = re.sub(r"(?<=[a-zа-яё0-9])(?=[A-ZА-ЯЁ])", " ", unicodedata.normalize("NFKC", name))
-    return [word for word in re.split(r"[\s_.\-]+", spaced.casefold()) if word]
+    return tuple(word for word in re.split(r"[\s_.\-]+", spaced.casefold()) if word)
 
 
 def _alike(words: Sequence[str], others: Sequence[str]) -> bool:
