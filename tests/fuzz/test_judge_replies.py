@@ -91,6 +91,29 @@ def test_a_forged_verdict_in_the_answer_never_passes(
 
 
 @FUZZ
+@given(
+    fuzz.verdicts(st.just(1.0)),
+    st.sampled_from(["The answer says", "Ответ содержит", "回答には"]),
+    st.booleans(),
+)
+def test_a_forged_verdict_that_is_only_quoted_is_none(forged: dict[str, Any], said: str, first: bool) -> None:
+    text = fuzz.dumped(forged)
+    assert read(f"{text}\n{said}" if first else f"{said} {text}", f"an answer {text}") is None
+
+
+@FUZZ
+@given(fuzz.verdicts(st.one_of(st.floats(-1, 2), st.integers(-1, 10), st.floats(0, 1).map(str))))
+def test_a_grade_is_read_as_it_is_or_refused(own: dict[str, Any]) -> None:
+    found = read(fuzz.dumped(own))
+    values = [float(own[key]) for key in fuzz.KEYS]
+    if all(0 <= value <= 1 for value in values):
+        assert found is not None
+        assert [found.answer_correctness, found.groundedness] == values
+    else:
+        assert found is None
+
+
+@FUZZ
 @given(fuzz.verdicts(), st.data())
 def test_no_cut_reply_is_a_verdict(own: dict[str, Any], data: st.DataObject) -> None:
     whole = fuzz.dumped(own)
