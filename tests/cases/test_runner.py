@@ -12,6 +12,7 @@ from tests.cases.__main__ import main
 from tests.cases.judging import wrong
 from tests.cases.naming import missing
 from tests.cases.outcomes import Outcome
+from tests.cases.projects import Run
 from tests.cases.running import run_case
 
 OWN = Path(__file__).parent / "own"
@@ -50,6 +51,13 @@ def test_an_unknown_operation_is_wrong_in_every_case() -> None:
     for outcome in ("pass", "property", "usage_error"):
         [why] = run_case(case("no_such_operation", {"outcome": outcome}))
         assert "unknown operation" in why
+
+
+@pytest.mark.parametrize("check", ["2 passed", "exit code 1", "exit code is not 0", "1 passed, 1 rerun"])
+def test_counts_in_the_words_of_a_check_are_held_against_the_run(check: str) -> None:
+    got = Outcome("pass", facts={"machine": Run(0, b"=== 1 passed in 0.1s ===")})
+    assert wrong({"outcome": "property", "checks": [check]}, got)
+    assert not wrong({"outcome": "property", "checks": ["1 passed", "exit code 0", "0 failed"]}, got)
 
 
 def test_a_crash_is_no_outcome() -> None:
