@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.assertions import (
-    ThresholdLike,
-    assert_abstains,
-    assert_answer_relevancy,
-    assert_faithfulness,
-    assert_metric,
-    assert_quality,
-    assert_search_rag,
-    assert_semantic_similarity,
-)
+from pytest_ragbench.assertions import ThresholdLike, assert_metric
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Score
 from pytest_ragbench.sets import Items, assert_over
@@ -260,7 +251,7 @@ def assert_hit_rate(
 def assert_recall(
     sample: RagSample, threshold: ThresholdLike | None = None, *, k: int, **options: Any
 ) -> Score:
-    """Assert the share of relevant ids among the first k that are all relevant ones."""
+    """Assert relevant ids among the first k / all relevant ids."""
     __tracebackhide__ = True
     return assert_metric(f"recall@{k}", sample, threshold, **options)
 
@@ -447,67 +438,3 @@ def __getattr__(name: str) -> Callable[..., Score]:
 
     one.__name__, one.__doc__ = name, known.summary
     return one
-
-
-__all__ = [
-    "assert_abstains",
-    "assert_answer_accuracy",
-    "assert_answer_correctness",
-    "assert_answer_relevancy",
-    "assert_answer_relevancy_holistic",
-    "assert_aspect",
-    "assert_bleu",
-    "assert_cache_hit_rate",
-    "assert_chrf",
-    "assert_cohen_kappa",
-    "assert_context_entity_recall",
-    "assert_context_precision",
-    "assert_context_preservation",
-    "assert_context_recall",
-    "assert_context_relevance",
-    "assert_context_relevance_ratio",
-    "assert_context_sentence_relevancy",
-    "assert_context_utilization",
-    "assert_corpus_bleu",
-    "assert_e2e_score",
-    "assert_exact_match",
-    "assert_factual_correctness",
-    "assert_faithfulness",
-    "assert_faithfulness_holistic",
-    "assert_gwet_ac1",
-    "assert_hit_rate",
-    "assert_id_based_context_precision",
-    "assert_id_based_context_recall",
-    "assert_inter_cluster_distance",
-    "assert_intra_cluster_similarity",
-    "assert_judge_accuracy",
-    "assert_judge_consistency",
-    "assert_judge_error_rate",
-    "assert_judge_f1",
-    "assert_judge_latency",
-    "assert_judge_precision",
-    "assert_judge_recall",
-    "assert_judged",
-    "assert_krippendorff_alpha",
-    "assert_map",
-    "assert_metric",
-    "assert_mrr",
-    "assert_multi_turn_consistency",
-    "assert_ndcg",
-    "assert_noise_sensitivity",
-    "assert_non_llm_context_precision",
-    "assert_non_llm_context_recall",
-    "assert_over",
-    "assert_precision",
-    "assert_quality",
-    "assert_r_precision",
-    "assert_recall",
-    "assert_response_groundedness",
-    "assert_rouge",
-    "assert_rubric",
-    "assert_search_rag",
-    "assert_semantic_similarity",
-    "assert_silhouette",
-    "assert_string_similarity",
-    "assert_token_f1",
-]
