@@ -200,7 +200,7 @@ class _Tokenizer:
 
 @lru_cache(maxsize=1)
 def _porter() -> Callable[[str], str]:
-    from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
+    from nltk.stem.porter import PorterStemmer
 
     stem: Callable[[str], str] = lru_cache(maxsize=65536)(PorterStemmer().stem)
     return stem
