@@ -34,6 +34,7 @@ class RunBook:
         self.warnings: dict[str, None] = {}
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
+        self._table: list[dict[str, Any]] = []
         self._started = time.time()
 
     # xdist
@@ -76,6 +77,8 @@ class RunBook:
             summary.add_record(data["record"])
             if self._json is not None:
                 self._json.add(data["record"])
+            if self.config.getoption("ragbench_csv"):
+                self._table.append(data["record"])
 
     def _count_failure(self, data: dict[str, Any] | None) -> None:
         kind: str | None = data["kind"] if data else None
@@ -108,6 +111,13 @@ class RunBook:
         for text in self.state.new_warnings():
             self._warn(text)
         session.exitstatus = self.exit_code(int(exitstatus))
+        if path := self.config.getoption("ragbench_csv"):
+            from pytest_ragbench.report.csv_export import score_rows, write_csv
+
+            try:
+                write_csv(self.config.invocation_params.dir / path, score_rows(self._table))
+            except RagbenchError as error:
+                self._warn(str(error))
         if self._json is not None:
             summary = self._summary.to_dict(self._bands()) if self._summary else None
             self._json.finish(

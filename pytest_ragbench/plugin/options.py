@@ -44,6 +44,9 @@ def add_options(parser: pytest.Parser) -> None:
         help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge, dialogue.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
+    group.addoption(
+        "--ragbench-csv", metavar="FILE", help="At the end, write a table of the scores for a spreadsheet."
+    )
     parser.addini(
         "ragbench_questions", "Question file for tests whose rag_questions mark names none.", default=""
     )

@@ -313,3 +313,19 @@ def test_nothing_of_ours():
     result = project.run("--ragbench-tier", "4", *chosen)
     assert result.ret == 4
     assert "no such tier" in result.stderr.str() + result.stdout.str()
+
+
+def test_a_table_for_a_spreadsheet(bot: Project, both: list[str]) -> None:
+    import csv
+
+    def formula(question: str) -> dict[str, Any]:
+        return {**default_answer(question), "answer": '=HYPERLINK("http://x") A receipt is needed.'}
+
+    with rag_server(formula) as server:
+        bot.run("--rag-url", server.url, "--ragbench-csv", "out.csv", *both)
+    with (bot.path / "out.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["question_id"] for row in rows) == sorted(["receipt", "возврат", "返金"])
+    assert {row["metric"] for row in rows} == {"faithfulness"}
+    assert all(0 <= float(row["value"]) <= 1 for row in rows)
+    assert all(row["answer"].startswith("'=") for row in rows)
