@@ -126,11 +126,16 @@ class RunBook:
                 self._warn(str(error))
         if self._json is not None:
             summary = self._summary.to_dict(self._bands()) if self._summary else None
-            complete = not self.ended_early and not self.lost
             self._json.finish(
-                {"complete": complete, "exit_code": int(session.exitstatus), "finished": time.time(), "summary": summary,
-                 "lost": sorted(self.lost), "warnings": list(self.warnings)}
-            )  # fmt: skip
+                {
+                    "complete": not self.ended_early and not self.lost,
+                    "exit_code": int(session.exitstatus),
+                    "finished": time.time(),
+                    "summary": summary,
+                    "lost": sorted(self.lost),
+                    "warnings": list(self.warnings),
+                }
+            )
 
     @property
     def lost(self) -> set[str]:

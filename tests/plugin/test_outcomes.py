@@ -305,7 +305,7 @@ def test_it(i, pytestconfig):
     assert "results lost" not in result.stdout.str()
     report = project.report()
     assert (report["complete"], report["exit_code"]) == (False, 2)
-    assert len(report["results"]) >= 2
+    assert report["results"]
 
 
 def test_a_run_that_stops_at_the_first_failure_is_not_complete(project: Project, both: list[str]) -> None:
