@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,9 @@ def openai_embedder(
 
 class OpenAIEmbedder:
     """Made by :func:`openai_embedder`."""
+
+    shared: ClassVar[bool] = True
+    """Vectors are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from pytest_ragbench.engine.books import Books
 from pytest_ragbench.engine.keys import digest_of, payload_text
+from pytest_ragbench.engine.lookahead import Advances, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
@@ -104,15 +105,23 @@ class Engine:
         if request.scope == "none":
             return await self._fetch_unshared(request, running)
         digest = digest_of(request, self._run_id)
+        ahead = looking_ahead.get()
+        advance = None if ahead else running.advances.take(digest)
         flight = running.flights.get(digest)
-        first = flight is None or flight.abandoned
+        launched = flight is None or flight.abandoned
         if flight is None or flight.abandoned:
-            flight = running.launch(digest, self._obtain(request, digest, running))
+            flight = running.launch(digest, self._obtain(request, digest, running), ahead)
+        paid_here = launched or (flight.ahead and not ahead)
+        if not ahead:
+            flight.ahead = False  # what it takes is this test's from now on
         got = await flight.join()
-        if first:
-            return Fetched(got.value, got.usage, got.duration, got.cached)
-        value = request.read(json.loads(got.text))  # each waiter has a value of its own to change
-        self._books.page(request.kind).stored += 1
+        # Each waiter has a value of its own to change.
+        value = got.value if launched else request.read(json.loads(got.text))
+        if paid_here and not got.cached:
+            return Fetched(value, got.usage, got.duration)
+        if advance is not None:
+            return Fetched(value, advance.usage, advance.duration)
+        self._books.page(request.kind).stored += not ahead
         return Fetched(value, cached=True)
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
@@ -148,6 +157,22 @@ class Engine:
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
         return self._start().thread.loop
+
+    def is_first(self, number: int) -> bool:
+        """Whether this process is the first of the run to take up test ``number``, and so may guess for
+        it. Holds while the process lives; False also where other processes would not see the replies.
+        """
+        running = self._start()
+        return running.shelf.shared and running.slots.is_first(number)
+
+    def land(self, seconds: float) -> None:
+        """Let the requests that are out come back (and be stored), for so long at most: another process
+        may be waiting for them. Nothing new is sent for them; those that wait for a slot are not waited for.
+        """
+        running = self._running
+        if running is not None:
+            with suppress(Exception):
+                running.thread.wait(running.land(), seconds)
 
     def on_close(self, close: AsyncCallable) -> None:
         """Await ``close()`` on the loop before it stops, the last registered first."""
@@ -193,10 +218,10 @@ class Engine:
             except Exception:  # whatever it is that the payload lacks, it is as good as absent
                 await shelf.discard(digest, text)
                 continue
-            page.stored += 1
             return _Obtained(text, value, cached=True)
+        sender = self._sender(request, running)
+        running.sending[digest] = sender
         try:
-            sender = self._sender(request, running)
             text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
             value = request.read(json.loads(text))
             run = self._run_id if request.scope == "run" else None
@@ -205,6 +230,8 @@ class Engine:
             shelf.release(digest)
             page.failed += isinstance(error, Exception)
             raise
+        finally:
+            running.sending.pop(digest, None)
         return _Obtained(text, value, sender.usage, sender.duration)
 
     async def _fetch_unshared(self, request: Request[T], running: _Running) -> Fetched[T]:
@@ -222,7 +249,13 @@ class Engine:
             running.providers[name] = Provider(name, self._limits.get(name, Limits()), self._clock)
         page = self._books.page(request.kind)
         return CountingSender(
-            request, running.providers[name], running.slots, page, sleep=self._sleep, clock=self._clock
+            request,
+            running.providers[name],
+            running.slots,
+            page,
+            sleep=self._sleep,
+            clock=self._clock,
+            urgent=not looking_ahead.get(),
         )
 
     def _forget(self) -> None:
@@ -246,10 +279,12 @@ class _Obtained(Generic[T]):
 class _Flight:
     """A fetch under way, and how many wait for it."""
 
-    def __init__(self, task: asyncio.Task[_Obtained[Any]]) -> None:
+    def __init__(self, task: asyncio.Task[_Obtained[Any]], ahead: bool) -> None:
         self._task = task
         self._waiters = 0
         self.abandoned = False
+        self.ahead = ahead
+        """Launched by a guess, and no test has joined yet."""
 
     async def join(self) -> _Obtained[Any]:
         """Wait with the others; the last to leave early ends the fetch."""
@@ -272,20 +307,28 @@ class _Running:
         self.slots = _slots(store, run_id)
         self.providers: dict[str, Provider] = {}
         self.flights: dict[str, _Flight] = {}
+        self.sending: dict[str, CountingSender] = {}
+        self.advances = Advances()
         self.closers: list[AsyncCallable] = []
 
-    def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]]) -> _Flight:
+    def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]], ahead: bool) -> _Flight:
         task = self.thread.loop.create_task(work)
-        flight = self.flights[digest] = _Flight(task)
+        flight = self.flights[digest] = _Flight(task, ahead)
 
         def landed(task: asyncio.Task[_Obtained[Any]]) -> None:
             if self.flights.get(digest) is flight:
                 del self.flights[digest]
+            if flight.ahead:
+                self.advances.note(digest, task)
             if not task.cancelled():
                 task.exception()  # seen, also where all who waited have left
 
         task.add_done_callback(landed)
         return flight
+
+    async def land(self) -> None:
+        out = [self.flights[digest] for digest, sender in self.sending.items() if sender.out]
+        await asyncio.gather(*(flight.join() for flight in out), return_exceptions=True)
 
     def close(self) -> None:
         with suppress(Exception):  # a client that won't close must not keep the run from ending

@@ -60,6 +60,7 @@ class CountingSender:
         *,
         sleep: Sleep,
         clock: Clock,
+        urgent: bool = True,
     ) -> None:
         self._request = request
         self._provider = provider
@@ -67,8 +68,11 @@ class CountingSender:
         self._page = page
         self._sleep = sleep
         self._clock = clock
+        self._urgent = urgent
         self.usage = Usage()
         self.duration = 0.0
+        self.out = False
+        """A request is out at this moment."""
 
     async def __call__(self, attempt: Callable[[], Awaitable[Sent]], /) -> Sent:
         """Make one call.
@@ -85,7 +89,7 @@ class CountingSender:
 
         async def once() -> Sent:
             nonlocal tries, failure
-            async with self._slots.slot(self._provider.name, limits.max_concurrency):
+            async with self._slots.slot(self._provider.name, limits.max_concurrency, self._urgent):
                 breaker.enter()
                 tries += 1
                 try:
@@ -117,6 +121,7 @@ class CountingSender:
         """One request, timed, counted and reported to the breaker."""
         breaker, began = self._provider.breaker, self._clock()
         self._count(calls=1)
+        self.out = True
         try:
             sent = await self._bounded(attempt, limits.timeout)
         except Transient as error:
@@ -128,6 +133,8 @@ class CountingSender:
         except Exception:
             breaker.replied()
             raise
+        finally:
+            self.out = False
         breaker.replied()
         seconds = self._clock() - began
         self.duration += seconds

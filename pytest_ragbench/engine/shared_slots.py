@@ -10,10 +10,11 @@ import fcntl
 import hashlib
 import os
 import random
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+
+from pytest_ragbench.engine.slots import Line
 
 _TICK = 0.01
 """Mean seconds between looks for a slot that another process has given back."""
@@ -35,23 +36,31 @@ class SharedSlots:
         self._file = _file(path)
         self._run_id = run_id
         self._pools: dict[str, _Pool] = {}
+        self._first_base = _base(run_id, "", "look-ahead")
 
     @asynccontextmanager
-    async def slot(self, provider: str, limit: int) -> AsyncIterator[None]:
+    async def slot(self, provider: str, limit: int, urgent: bool = True) -> AsyncIterator[None]:
         pool = self._pools.get(provider)
         if pool is None:
-            name = hashlib.sha256(f"{self._run_id}\n{provider}".encode()).digest()
-            pool = self._pools[provider] = _Pool(self._file, int.from_bytes(name[:5], "big") * _SPAN)
+            pool = self._pools[provider] = _Pool(self._file, _base(self._run_id, provider))
         pool.limit = min(limit, _SPAN - _SIGNS)
-        number = await pool.enter()
+        number = await pool.enter(urgent)
         try:
             yield
         finally:
             pool.leave(number)
 
+    def is_first(self, number: int) -> bool:
+        return _lock(self._file, fcntl.LOCK_EX, self._first_base + number % _SPAN)
+
     def close(self) -> None:
         for pool in self._pools.values():
             pool.close()
+
+
+def _base(*names: str) -> int:
+    digest = hashlib.sha256("\n".join(names).encode()).digest()
+    return int.from_bytes(digest[:5], "big") * _SPAN
 
 
 class _Pool:
@@ -67,15 +76,14 @@ class _Pool:
         self._base = base
         self._signs = base + _SPAN - _SIGNS
         self._held: set[int] = set()
-        self._waiting: deque[asyncio.Future[int]] = deque()
+        self._line = Line[int]()
         self._sign: int | None = None
         self._looking: asyncio.Task[None] | None = None
 
-    async def enter(self) -> int:
-        if not self._waiting and (number := self._take()) is not None:
+    async def enter(self, urgent: bool) -> int:
+        if self._line.first() is None and (number := self._take()) is not None:
             return number
-        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        turn = self._line.join(urgent)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
         try:
@@ -86,11 +94,9 @@ class _Pool:
             raise
 
     def leave(self, number: int) -> None:
-        turn = self._next()
+        turn = self._line.first()
         if turn is None or number >= self.limit or self._others_wait():
             self._put_down(number)
-            if turn is not None:
-                self._waiting.appendleft(turn)
         else:
             turn.set_result(number)
 
@@ -100,27 +106,18 @@ class _Pool:
         self._show_hunger(False)
 
     async def _look(self) -> None:
-        while self._waiting:
+        while self._line.first() is not None:
             self._show_hunger(True)
             share = max(1, self.limit // 16) if self._others_wait() else self.limit
-            while share and (turn := self._next()) is not None:
+            while share and (turn := self._line.first()) is not None:
                 number = self._take()
                 if number is None:
-                    self._waiting.appendleft(turn)
                     break
                 turn.set_result(number)
                 share -= 1
-            if self._waiting:
+            if self._line.first() is not None:
                 await asyncio.sleep(_TICK * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
         self._show_hunger(False)
-
-    def _next(self) -> asyncio.Future[int] | None:
-        """The first who still waits."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                return turn
-        return None
 
     def _take(self) -> int | None:
         if len(self._held) >= self.limit:

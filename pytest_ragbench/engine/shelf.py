@@ -50,6 +50,11 @@ class Shelf:
         self._store = Store(path, reader_busy=READ) if path is not None else None
         self._writer = Writer(self._store, loop, self._repair) if self._store is not None else None
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes will see what is put here, as far as is known."""
+        return self._writer is not None
+
     async def ready(self) -> None:
         """Open the file, once; before the first look at it."""
         if self._opening is None:

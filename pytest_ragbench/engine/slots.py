@@ -6,7 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Slots(Protocol):
@@ -15,8 +17,12 @@ class Slots(Protocol):
     ``limit`` is what the provider allows at this moment; it may differ from call to call.
     """
 
-    def slot(self, provider: str, limit: int) -> AbstractAsyncContextManager[None]:
-        """Hold one of the provider's slots."""
+    def slot(self, provider: str, limit: int, urgent: bool = True) -> AbstractAsyncContextManager[None]:
+        """Hold one of the provider's slots; what is not urgent (a guess) waits behind what is."""
+        ...
+
+    def is_first(self, number: int) -> bool:
+        """Whether this process, of all of the run, is the first to ask so about ``number`` and lives."""
         ...
 
     def close(self) -> None:
@@ -31,17 +37,45 @@ class LocalSlots:
         self._queues: dict[str, _Queue] = {}
 
     @asynccontextmanager
-    async def slot(self, provider: str, limit: int) -> AsyncIterator[None]:
+    async def slot(self, provider: str, limit: int, urgent: bool = True) -> AsyncIterator[None]:
         queue = self._queues.setdefault(provider, _Queue())
         queue.limit = limit
-        await queue.enter()
+        await queue.enter(urgent)
         try:
             yield
         finally:
             queue.leave()
 
+    def is_first(self, number: int) -> bool:
+        return True
+
     def close(self) -> None:
         self._queues.clear()
+
+
+class Line(Generic[T]):
+    """Those who wait, in the order of their coming; the urgent ones before the others."""
+
+    def __init__(self) -> None:
+        self._urgent: deque[asyncio.Future[T]] = deque()
+        self._others: deque[asyncio.Future[T]] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._urgent or self._others)
+
+    def join(self, urgent: bool) -> asyncio.Future[T]:
+        turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        (self._urgent if urgent else self._others).append(turn)
+        return turn
+
+    def first(self) -> asyncio.Future[T] | None:
+        """The first who still waits. It stays in line until it is served (its future is done)."""
+        for queue in (self._urgent, self._others):
+            while queue:
+                if not queue[0].done():
+                    return queue[0]
+                queue.popleft()
+        return None
 
 
 class _Queue:
@@ -50,11 +84,10 @@ class _Queue:
     def __init__(self) -> None:
         self.limit = 1
         self._held = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._line = Line[None]()
 
-    async def enter(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+    async def enter(self, urgent: bool) -> None:
+        turn = self._line.join(urgent)
         self._serve()
         try:
             await turn
@@ -68,8 +101,6 @@ class _Queue:
         self._serve()
 
     def _serve(self) -> None:
-        while self._waiting and self._held < self.limit:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._held += 1
-                turn.set_result(None)
+        while self._held < self.limit and (turn := self._line.first()) is not None:
+            self._held += 1
+            turn.set_result(None)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
@@ -90,6 +90,8 @@ class OpenAIJudge:
     """Answers every task by chat completions; make it with :func:`openai_judge`."""
 
     tasks: Collection[str] | None = None
+    shared: ClassVar[bool] = True
+    """Replies are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
 
     def __init__(
         self, provider: str, settings: ProviderSettings, model: str, engine: Engine, endpoint: Endpoint

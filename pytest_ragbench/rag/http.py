@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -102,6 +102,9 @@ def _sendable(text: str) -> bool:
 
 class HttpRetriever:
     """Asks one HTTP service; made by :func:`http_retriever`."""
+
+    shared: ClassVar[bool] = True
+    """Replies are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
 
     def __init__(
         self,

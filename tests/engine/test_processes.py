@@ -187,7 +187,7 @@ def test_a_killed_process_gives_its_slots_back(
         running = engine._running
         assert running is not None
         pools = cast(SharedSlots, running.slots)._pools
-        await until(lambda: "p" in pools and bool(pools["p"]._waiting))
+        await until(lambda: "p" in pools and bool(pools["p"]._line))
         assert service.calls == 0
         os.kill(hog.pid or 0, signal.SIGKILL)
         return (await waiting).value

@@ -1,0 +1,104 @@
+"""Look-ahead, the engine's part: fetches made for tests that have not begun.
+
+A guess runs the same code as the test will, with :data:`looking_ahead` set, and its result is thrown
+away: the replies stay in the store (or in memory), and a fetch under way is joined by the test.
+What a guess paid is put down to the test that comes for it: :class:`Advances`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.scores import Usage
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=False)
+"""Set in everything that runs for a guess."""
+
+Guess = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What a guess's fetch ended in: what it took, or its error."""
+
+    usage: Usage = field(default_factory=Usage)
+    duration: float = 0.0
+    error: Exception | None = None
+
+
+class Advances:
+    """By digest, what guesses of this process have paid for and no test has come for yet.
+
+    An error is handed to the test that would have met it: the retries are used up, and it does not ask
+    all over again. It is handed out once, so that a rerun asks anew.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Advance] = {}
+
+    def note(self, digest: str, task: asyncio.Task[Any]) -> None:
+        """Keep the outcome of a finished fetch, unless it was cancelled or nobody was asked."""
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            got = task.result()
+            if not got.cached:
+                self._kept[digest] = Advance(got.usage, got.duration)
+        elif isinstance(error, Exception) and getattr(error, "code", "") not in ("unavailable", "cancelled"):
+            self._kept[digest] = Advance(error=error)
+
+    def take(self, digest: str) -> Advance | None:
+        """What was paid for this request, once. Its error, if that is what it ended in, is raised."""
+        kept = self._kept.pop(digest, None)
+        if kept is not None and kept.error is not None:
+            raise kept.error.with_traceback(None)
+        return kept
+
+
+class Guesses:
+    """The guesses under way in this process. Their errors are nobody's: the test meets them itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    def launch(self, guesses: Iterable[Guess]) -> None:
+        """Start them on the engine's loop; from any thread."""
+        started = list(guesses)
+        if not started or self._stopped:
+            return
+        context = copy_context()
+        context.run(looking_ahead.set, True)
+        self._engine.loop.call_soon_threadsafe(self._start, started, context=context)
+
+    def stop(self) -> None:
+        """Start no more, and end those under way; from any thread."""
+        self._stopped = True
+        if self._tasks:
+            self._engine.loop.call_soon_threadsafe(self._cancel)
+
+    def _start(self, guesses: list[Guess]) -> None:
+        if self._stopped:
+            return
+        for guess in guesses:
+            task = asyncio.get_running_loop().create_task(guess())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen
+
+    def _cancel(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
