@@ -330,6 +330,7 @@ def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException
             return_exceptions=True,
         )
 
+    here.waiting()
     outcomes = here.engine().wait(together())
     for job, outcome in zip(jobs, outcomes, strict=True):
         if isinstance(outcome, RagbenchError):

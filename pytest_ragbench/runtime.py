@@ -51,6 +51,8 @@ class Runtime:
     judge: Callable[[], Judge]
     embedder: Callable[[], Embedder]
     results: list[Result] = field(default_factory=list)
+    waiting: Callable[[], None] = lambda: None
+    """Called when the test is about to wait for replies: the moment to ask for others ahead."""
 
     def record(self, result: Result) -> None:
         self.results.append(result)

@@ -137,6 +137,14 @@ class Settings(_Section):
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     thresholds: Mapping[str, str | float] = {}
 
+    lookahead: int | None = Field(
+        default=None,
+        ge=0,
+        le=100_000,
+        description="For how many of the tests to come calls may be under way while a test waits; 0: none. "
+        "Default: as many as there are call slots.",
+    )
+
     sources: tuple[str, ...] = Field(default=(), description="The files and variables that were read.")
 
 

@@ -51,6 +51,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         state.close()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if state := session.config.stash.get(STATE, None):
+        state.end_look_ahead()
+        state.hand_over()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("ragbench_tier"):
         from pytest_ragbench.plugin.tiers import select

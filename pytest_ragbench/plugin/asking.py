@@ -20,8 +20,9 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     if isinstance(value, RagSample):
         return value
     state = state_of(request.config)
-    question = as_question(value, request)
+    question = as_question(value, request.node)
     system = state.coerce("retriever", retriever)
+    state.look_ahead(request.node)
     sample: RagSample = state.engine.wait(system.ask(question))
     return sample
 
@@ -39,23 +40,24 @@ def ask_all(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
             '@pytest.mark.rag_questions("questions.csv"), or set ragbench_questions'
         )
     system = state.coerce("retriever", retriever)
+    state.look_ahead(request.node)
     return RagSamples(questions, state.engine.wait(ask_together(system, questions)))
 
 
-def as_question(value: Any, request: pytest.FixtureRequest) -> Question:
+def as_question(value: Any, item: pytest.Item) -> Question:
     """What a test parametrised "rag_question" with, as a Question."""
     __tracebackhide__ = True
     if isinstance(value, Question):
         return value
-    callspec = getattr(request.node, "callspec", None)
-    name = callspec.id if callspec is not None else request.node.name
+    callspec = getattr(item, "callspec", None)
+    name = callspec.id if callspec is not None else item.name
     if isinstance(value, str):
         return Question(id=name, question=value)
     if isinstance(value, Mapping):
         from pytest_ragbench.questions import question_from
 
-        return question_from(value, default_id=name, where=f"{request.node.nodeid}: rag_question")
+        return question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
     raise UsageError(
-        f"{request.node.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
+        f"{item.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
         f"got {type(value).__name__}"
     )

@@ -31,8 +31,6 @@ class RunBook:
         self.reported: set[str] = set()
         self.kinds: set[str] = set()
         self.other_failures = 0
-        self.collection_failed = False
-        self.ended_early = False
         self.warnings: dict[str, None] = {}
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
@@ -60,7 +58,6 @@ class RunBook:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self.collection_failed = True
             self._count_failure(getattr(report, "ragbench", None))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -82,6 +79,14 @@ class RunBook:
                 self._json.add(data["record"])
             if self.config.getoption("ragbench_csv"):
                 self._table.append(data["record"])
+
+    def add_rest(self, books: dict[str, Any], warnings: list[str]) -> None:
+        """What a process did after its last report: calls for tests that others ran."""
+        for text in warnings:
+            self._warn(text)
+        if books:
+            summary = self._summary = self._summary or self._new_summary()
+            summary.add_books(books)
 
     def _count_failure(self, data: dict[str, Any] | None) -> None:
         kind: str | None = data["kind"] if data else None
@@ -111,11 +116,7 @@ class RunBook:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        for text in self.state.new_warnings():
-            self._warn(text)
-        self.ended_early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(
-            session.shouldfail or session.shouldstop
-        )
+        self.add_rest(self.state.new_books(), self.state.new_warnings())
         session.exitstatus = self.exit_code(int(exitstatus))
         if path := self.config.getoption("ragbench_csv"):
             from pytest_ragbench.report.csv_export import score_rows, write_csv
@@ -127,15 +128,9 @@ class RunBook:
         if self._json is not None:
             summary = self._summary.to_dict(self._bands()) if self._summary else None
             self._json.finish(
-                {
-                    "complete": not self.ended_early and not self.lost,
-                    "exit_code": int(session.exitstatus),
-                    "finished": time.time(),
-                    "summary": summary,
-                    "lost": sorted(self.lost),
-                    "warnings": list(self.warnings),
-                }
-            )
+                {"exit_code": int(session.exitstatus), "finished": time.time(), "summary": summary,
+                 "lost": sorted(self.lost), "warnings": list(self.warnings)}
+            )  # fmt: skip
 
     @property
     def lost(self) -> set[str]:
@@ -148,16 +143,15 @@ class RunBook:
         if green and self.lost and not self.config.getoption("collectonly"):
             return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self.kinds) and not self.other_failures
-        # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.
-        ended = given == pytest.ExitCode.INTERRUPTED and self.collection_failed
-        if only_ours and (given == pytest.ExitCode.TESTS_FAILED or ended):
+        # INTERRUPTED is what an error during collection ends in; Ctrl-C leaves no such error behind.
+        if only_ours and given in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
             return pytest.ExitCode.USAGE_ERROR if "usage" in self.kinds else EXIT_UNSCORED
         return given
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._summary is not None and (self._summary.rows or self._summary.outcomes):
             self._show(terminalreporter, self._summary)
-        lost = set() if self.ended_early or self.config.getoption("collectonly") else self.lost
+        lost = self.lost if not self.config.getoption("collectonly") else set()
         if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
             terminalreporter.section("ragbench: results lost", red=True)
             terminalreporter.line(

@@ -11,6 +11,7 @@ SETTINGS = {
     "ragbench_embedder": "embedder",
     "ragbench_store": "store",
     "ragbench_questions": "questions",
+    "ragbench_lookahead": "lookahead",
 }
 
 
@@ -42,6 +43,12 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         metavar="NAME",
         help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge, dialogue.",
+    )
+    group.addoption(
+        "--ragbench-lookahead",
+        metavar="N",
+        help="While a test waits, ask for up to N of the tests to come; 0: for none. "
+        "Default: enough to keep all call slots busy.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     group.addoption(

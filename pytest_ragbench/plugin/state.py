@@ -15,6 +15,7 @@ from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
+    from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.runtime import Result, Runtime
     from pytest_ragbench.settings import Settings
 
@@ -33,6 +34,7 @@ class RunState:
         self._run_id: str | None = self._worker and self._worker.get("ragbench_run_id")
         self._settings: Settings | None = None
         self._engine: Engine | None = None
+        self._lookahead: LookAhead | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
         self._booked: dict[str, Any] = {}
@@ -126,7 +128,25 @@ class RunState:
             judge=lambda: fixture("judge"),
             embedder=lambda: fixture("embedder"),
             results=request.node.stash.setdefault(RESULTS, []),
+            waiting=lambda: self.look_ahead(request.node, asked=True),
         )
+
+    def look_ahead(self, item: pytest.Item, *, asked: bool = False) -> None:
+        """While ``item`` waits for replies, let those of the tests to come be under way, too.
+
+        ``asked``: it is its metrics that the item waits for, so judge and embedder are there.
+        """
+        with self.lock:
+            if self._lookahead is None:
+                from pytest_ragbench.plugin.lookahead import LookAhead
+
+                self._lookahead = LookAhead(self)
+            self._lookahead.top_up(item, asked=asked)
+
+    def end_look_ahead(self) -> None:
+        """The tests of this process are done: guess no more. In a worker, let what is out come back."""
+        if self._lookahead is not None and self._engine is not None:
+            self._lookahead.end()
 
     def header(self, start_path: Path) -> list[str]:
         """A line for the header, in projects that configure ragbench."""
@@ -177,6 +197,15 @@ class RunState:
         now = self._engine.books()
         new, self._booked = difference(now, self._booked), now
         return new
+
+    def hand_over(self) -> None:
+        """In a worker: leave the controller what came after the last report."""
+        if self._worker is not None:
+            output = self.config.workeroutput  # type: ignore[attr-defined]
+            output["ragbench"] = {"books": self.new_books(), "warnings": self.new_warnings()}
+
+    def warn(self, text: str) -> None:
+        self._warnings.append(text)
 
     def new_warnings(self) -> list[str]:
         new, self._warnings[:] = list(self._warnings), []

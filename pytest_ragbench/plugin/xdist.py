@@ -25,3 +25,10 @@ class XdistHooks:
         book = node.config.pluginmanager.get_plugin("ragbench-book")
         if book is not None:
             book.expect(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        book = node.config.pluginmanager.get_plugin("ragbench-book")
+        output = getattr(node, "workeroutput", {}).get("ragbench")  # a worker that crashed leaves none
+        if book is not None and output:
+            book.add_rest(output["books"], output["warnings"])

@@ -165,7 +165,8 @@ def pytest_runtest_teardown(item):
     )
     with OpenAIServer(honest) as server:
         monkeypatch.setenv("KILL", "1")
-        assert run(bot, server, monkeypatch).ret != 0
+        # With look-ahead the calls of the last tests may be made, or be out, by then.
+        assert run(bot, server, monkeypatch, "--ragbench-lookahead=0").ret != 0
         report = bot.report()
         assert report["complete"] is False
         assert [record["question_id"] for record in report["results"]][:3] == ["q0", "q1", "q2"]

@@ -1,0 +1,373 @@
+"""Look-ahead: while a test waits, the calls of the tests to come are under way.
+
+What a test will ask is its question, and the metrics that its function is certain to name. Guessed at is
+only what comes out the same whenever it is asked: a retriever and a judge that are known now, whose
+replies are kept and shared, and no fixture of the user's own that may change something before the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sysconfig
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
+
+from pytest_ragbench.engine.lookahead import Guess, Guesses
+from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.plugin.asks import UNKNOWN, Ask, asks_of
+from pytest_ragbench.samples import Question, RagSample
+
+if TYPE_CHECKING:
+    from pytest_ragbench.plugin.state import RunState
+    from pytest_ragbench.settings import Settings
+
+_LATER = object()
+"""Can't be known yet."""
+_NEVER = object()
+"""Can't be known before the test runs."""
+
+_LANDING = 10.0
+"""Seconds that a worker waits for calls that are out when its own tests are done."""
+_SAMPLES = ("rag_sample", "rag_samples")
+
+
+@dataclass
+class _Plan:
+    """What is known of one test to come."""
+
+    item: pytest.Item
+    samples: list[asyncio.Task[RagSample]] = field(default_factory=list)
+    asked: bool = False
+    """Its question is under way."""
+    done: bool = False
+    """Nothing is left to guess."""
+
+
+class LookAhead:
+    """One per process. Used in the threads that run tests, under the state's lock."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._settings = state.settings
+        self._engine = state.engine
+        self._shared_run = not state.is_controller
+        self._window = window_of(self._settings)
+        self._guesses = Guesses(self._engine)
+        self._plans: dict[int, _Plan] = {}
+        self._positions: dict[int, int] = {}
+        self._judging = False
+
+    def top_up(self, item: pytest.Item, *, asked: bool) -> None:
+        """Guess for the tests after ``item``. What goes wrong here must not touch the test."""
+        session = item.session
+        if not self._window or session.shouldstop or session.shouldfail:
+            return
+        self._judging = self._judging or asked
+        try:
+            self._guesses.launch(self._new_guesses(item))
+        except Exception as error:
+            self._window = 0
+            self._state.warn(f"look-ahead is switched off: {type(error).__name__}: {error}")
+
+    def end(self) -> None:
+        """Guess no more. Other workers may wait for what is out: let that come back."""
+        self._window = 0
+        if self._shared_run:
+            self._engine.land(_LANDING)
+        self._guesses.stop()
+
+    def _new_guesses(self, item: pytest.Item) -> list[Guess]:
+        items = item.session.items
+        if not self._positions:
+            self._positions = {id(each): number for number, each in enumerate(items)}
+        position = self._positions.get(id(item))
+        if position is None:
+            return []
+        guesses: list[Guess] = []
+        for number in range(position + 1, min(position + 1 + self._window, len(items))):
+            plan = self._plans.get(number)
+            if plan is None:
+                if self._shared_run and not self._engine.is_first(number):
+                    continue  # another worker does it, as long as it lives
+                plan = self._plans[number] = _Plan(items[number])
+            if not plan.done:
+                guesses += self._advance(plan, item)
+        return guesses
+
+    def _advance(self, plan: _Plan, current: pytest.Item) -> list[Guess]:
+        """What can be guessed of this test now and was not before."""
+        guesses: list[Guess] = []
+        if not plan.asked:
+            what = _wanted(plan.item)
+            ready = _ready(plan.item, what, current) if what is not None else _NEVER
+            if ready is _LATER:
+                return []
+            if ready is _NEVER or _is_skipped(plan.item):
+                plan.done = True
+                return []
+            retriever = self._known(plan.item, "retriever")
+            if retriever is _LATER:
+                return []
+            questions = _questions(plan.item, str(what)) if _is_shared(retriever) else []
+            if not questions:
+                plan.done = True
+                return []
+            plan.asked = True
+            guesses += [partial(_ask, retriever, question, plan.samples) for question in questions]
+            if what != "rag_sample":
+                plan.done = True
+        if self._judging and not plan.done:
+            guesses += self._metrics(plan)
+        return guesses
+
+    def _metrics(self, plan: _Plan) -> list[Guess]:
+        from pytest_ragbench.metrics.registry import find
+
+        asks: list[Ask] = []
+        tools: dict[str, Any] = {}
+        for ask in asks_of(plan.item):
+            try:
+                metrics = [find(name) for name in ask.limits]
+            except RagbenchError:
+                break  # the test ends here, too
+            needed = {"judge": any(metric.tasks for metric in metrics)}
+            needed["embedder"] = any(metric.embedder for metric in metrics)
+            for kind in [kind for kind, wanted in needed.items() if wanted and kind not in tools]:
+                tools[kind] = self._known(plan.item, kind)
+                if tools[kind] is _LATER:
+                    return []
+            main = "judge" if needed["judge"] else "embedder"
+            if needed[main] and _is_shared(tools[main]):
+                asks.append(ask)
+        plan.done = True
+        samples, plan.samples = plan.samples, []  # kept no longer than they are needed
+        if not asks:
+            return []
+        shared = {kind: tool for kind, tool in tools.items() if _is_shared(tool)}
+        return [partial(self._score, samples, asks, shared)]
+
+    def _known(self, item: pytest.Item, kind: str) -> Any:
+        """The retriever, judge or embedder that the test will see, where that is certain now."""
+        value = _fixture_value(item, kind)
+        if value is _LATER or value is _NEVER:
+            return value
+        try:
+            return self._state.coerce(kind, value)
+        except RagbenchError:
+            return _NEVER
+
+    # On the engine's loop
+
+    async def _score(
+        self, samples: Sequence[asyncio.Task[RagSample]], asks: Sequence[Ask], tools: Mapping[str, Any]
+    ) -> None:
+        [sample] = [await asyncio.shield(task) for task in samples]
+        await asyncio.gather(*self._computations(sample, asks, tools), return_exceptions=True)
+
+    def _computations(
+        self, sample: RagSample, asks: Sequence[Ask], tools: Mapping[str, Any]
+    ) -> list[Coroutine[Any, Any, Any]]:
+        """Those that come before the first that is wrong with the test."""
+        from pytest_ragbench import assertions
+        from pytest_ragbench.metrics.scoring import compute
+        from pytest_ragbench.runtime import Runtime
+
+        absent = _Absent()
+        here = Runtime(  # nothing here may take the state's lock, whose holder may wait for this loop
+            settings=lambda: self._settings,
+            engine=lambda: self._engine,
+            judge=lambda: tools.get("judge") or absent,
+            embedder=lambda: tools.get("embedder") or absent,
+        )
+        found: list[Coroutine[Any, Any, Any]] = []
+        for ask in asks:
+            try:
+                _check_grades(ask)
+                jobs = [
+                    assertions._prepare(
+                        here, name, sample, None if limit is UNKNOWN else limit, ask.options, None, None,
+                        gated=ask.gated and limit is not UNKNOWN,
+                    )
+                    for name, limit in ask.limits.items()
+                ]  # fmt: skip
+            except RagbenchError:
+                break
+            found += [
+                compute(job.metric, sample, judge=job.judge, embedder=job.embedder, options=job.options)
+                for job in jobs
+            ]
+        return found
+
+
+def window_of(settings: Settings) -> int:
+    """For how many tests calls may be under way: as configured, else one for each call slot."""
+    if settings.lookahead is not None:
+        return settings.lookahead
+    slots = [provider.max_concurrency for provider in settings.providers.values()]
+    return settings.rag.max_concurrency + max(slots, default=16)
+
+
+async def _ask(retriever: Any, question: Question, samples: list[asyncio.Task[RagSample]]) -> None:
+    task = asyncio.ensure_future(retriever.ask(question))
+    samples.append(task)
+    await task
+
+
+class _Absent:
+    """Stands for a judge or embedder that is not asked ahead; a guess ends where it would be."""
+
+    name = "absent"
+    tasks = None
+
+    async def ask(self, task: Any) -> Any:
+        raise RagbenchError("not asked ahead of the test")
+
+    async def embed(self, texts: Any) -> Any:
+        raise RagbenchError("not asked ahead of the test")
+
+
+def _is_shared(value: Any) -> bool:
+    return getattr(value, "shared", False) is True
+
+
+def _check_grades(ask: Ask) -> None:
+    from pytest_ragbench.thresholds import parse_threshold
+
+    for limit in ask.grades:
+        if limit is not None and limit is not UNKNOWN:
+            parse_threshold(limit)
+
+
+# What pytest knows of a test that has not begun
+
+
+def _wanted(item: pytest.Item) -> str | None:
+    """``"rag_sample"`` or ``"rag_samples"``, where the test has it from us."""
+    names = getattr(item, "fixturenames", ())
+    wanted = [name for name in _SAMPLES if name in names]
+    if len(wanted) != 1 or _is_users(item, wanted[0], _definition(item, wanted[0])):
+        return None
+    return wanted[0]
+
+
+def _questions(item: pytest.Item, what: str) -> list[Question]:
+    from pytest_ragbench.plugin.asking import as_question
+    from pytest_ragbench.plugin.collecting import questions_for
+
+    try:
+        if what == "rag_samples":
+            return list(questions_for(item, item.config) or [])
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        value = params.get("rag_question")
+        return [] if value is None or "rag_sample" in params else [as_question(value, item)]
+    except RagbenchError:
+        return []
+
+
+def _is_skipped(item: pytest.Item) -> bool:
+    try:
+        if evaluate_skip_marks(item) is not None:
+            return True
+        expected = evaluate_xfail_marks(item)
+    except (Exception, pytest.fail.Exception):  # a condition that can't be evaluated
+        return True
+    return expected is not None and not expected.run and not item.config.option.runxfail
+
+
+def _ready(item: pytest.Item, what: str, current: pytest.Item) -> object:
+    """True, or :data:`_LATER`, or :data:`_NEVER`: could a fixture of the user's change what is asked?
+
+    Wider ones must be set up: they may start the service. One for each test, before the sample, may do
+    anything.
+    """
+    names = list(getattr(item, "fixturenames", ()))
+    ready: object = True
+    for name in names[: names.index(what)]:
+        definition = _definition(item, name)
+        if not _is_users(item, name, definition) or _is_parameter(item, name, definition):
+            continue
+        if definition.scope == "function":
+            if not _needs(item, definition, what):
+                return _NEVER
+        elif not _is_set_up(item, definition, current):
+            ready = _LATER
+    return ready
+
+
+def _is_set_up(item: pytest.Item, definition: Any, current: pytest.Item) -> bool:
+    result = definition.cached_result
+    if result is None or result[2] is not None:
+        return False
+    # The instance that is set up is that of the current test's module or class.
+    return definition.scope == "session" or (
+        item.path == current.path and getattr(item, "cls", None) is getattr(current, "cls", None)
+    )
+
+
+def _fixture_value(item: pytest.Item, kind: str) -> Any:
+    """What the fixture returns to this test; None for our own, which is made from the settings."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    definition = _definition(item, kind)
+    if definition is None:
+        return _NEVER
+    if _is_parameter(item, kind, definition):
+        return params[kind]
+    if not _is_users(item, kind, definition):
+        return None
+    if definition.scope != "session" or definition.params:
+        return _NEVER
+    result = definition.cached_result
+    if result is None:
+        return _LATER
+    return _NEVER if result[2] is not None else result[0]
+
+
+def _definition(item: pytest.Item, name: str) -> Any:
+    """The fixture's definition that the test sees; None for names that are no fixtures."""
+    info = getattr(item, "_fixtureinfo", None)
+    found = info.name2fixturedefs.get(name) if info is not None else None
+    if not found:
+        found = item.session._fixturemanager.getfixturedefs(name, item)
+    return found[-1] if found else None
+
+
+_HARMLESS = ("_pytest.", "pytest_ragbench.", "pytest_asyncio.", "anyio.")
+_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
+
+
+def _is_users(item: pytest.Item, name: str, definition: Any) -> bool:
+    """Whether it may change what a service says: the user's own, or one of an installed plugin's that the
+    test asks for by name (a mock, say).
+    """
+    if definition is None:
+        return False
+    function = inspect.unwrap(definition.func)
+    if f"{getattr(function, '__module__', '')}.".startswith(_HARMLESS):
+        return False
+    code = getattr(function, "__code__", None)
+    by_name = name in item._fixtureinfo.argnames  # type: ignore[attr-defined]
+    return by_name or code is None or not code.co_filename.startswith(_INSTALLED)
+
+
+def _is_parameter(item: pytest.Item, name: str, definition: Any) -> bool:
+    """A value of ``parametrize``, which pytest dresses as a fixture."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return name in params and definition.func.__name__ == "get_direct_param_fixture_func"
+
+
+def _needs(item: pytest.Item, definition: Any, what: str, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether the fixture is made from the sample, and so comes after it."""
+    for name in definition.argnames:
+        if name == what:
+            return True
+        inner = _definition(item, name) if name not in seen else None
+        if inner is not None and inner is not definition and _needs(item, inner, what, seen | {name}):
+            return True
+    return False
