@@ -31,6 +31,8 @@ class RunBook:
         self.reported: set[str] = set()
         self.kinds: set[str] = set()
         self.other_failures = 0
+        self.collection_failed = False
+        self.ended_early = False
         self.warnings: dict[str, None] = {}
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
@@ -58,6 +60,7 @@ class RunBook:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
+            self.collection_failed = True
             self._count_failure(getattr(report, "ragbench", None))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -117,6 +120,9 @@ class RunBook:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         self.add_rest(self.state.new_books(), self.state.new_warnings())
+        self.ended_early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(
+            session.shouldfail or session.shouldstop
+        )
         session.exitstatus = self.exit_code(int(exitstatus))
         if path := self.config.getoption("ragbench_csv"):
             from pytest_ragbench.report.csv_export import score_rows, write_csv
@@ -128,9 +134,15 @@ class RunBook:
         if self._json is not None:
             summary = self._summary.to_dict(self._bands()) if self._summary else None
             self._json.finish(
-                {"exit_code": int(session.exitstatus), "finished": time.time(), "summary": summary,
-                 "lost": sorted(self.lost), "warnings": list(self.warnings)}
-            )  # fmt: skip
+                {
+                    "complete": not self.ended_early and not self.lost,
+                    "exit_code": int(session.exitstatus),
+                    "finished": time.time(),
+                    "summary": summary,
+                    "lost": sorted(self.lost),
+                    "warnings": list(self.warnings),
+                }
+            )
 
     @property
     def lost(self) -> set[str]:
@@ -143,15 +155,16 @@ class RunBook:
         if green and self.lost and not self.config.getoption("collectonly"):
             return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self.kinds) and not self.other_failures
-        # INTERRUPTED is what an error during collection ends in; Ctrl-C leaves no such error behind.
-        if only_ours and given in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
+        # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.
+        ended = given == pytest.ExitCode.INTERRUPTED and self.collection_failed
+        if only_ours and (given == pytest.ExitCode.TESTS_FAILED or ended):
             return pytest.ExitCode.USAGE_ERROR if "usage" in self.kinds else EXIT_UNSCORED
         return given
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._summary is not None and (self._summary.rows or self._summary.outcomes):
             self._show(terminalreporter, self._summary)
-        lost = self.lost if not self.config.getoption("collectonly") else set()
+        lost = set() if self.ended_early or self.config.getoption("collectonly") else self.lost
         if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
             terminalreporter.section("ragbench: results lost", red=True)
             terminalreporter.line(

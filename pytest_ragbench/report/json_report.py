@@ -46,9 +46,9 @@ class JsonReport:
         self._close_brackets({"complete": False}, before=text)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the end of a complete run and let go of the file."""
+        """Write the end of the run and let go of the file."""
         self._file.seek(self._trailer)
-        self._close_brackets({"complete": True, **summary})
+        self._close_brackets({"complete": True, **summary})  # unless the summary says that it ended early
         self._file.close()
 
     def _close_brackets(self, end: Mapping[str, Any], before: str = "") -> None:

@@ -109,7 +109,7 @@ def test_a_function_that_blocks_leaves_the_loop_free(engine: Engine) -> None:
         (3.5, "judge_raised"),
         ({"grade": object()}, "judge_raised"),
     ],
-    ids=str,
+    ids=["nothing", "cut", "nan", "off-scale", "refusal", "number", "object"],
 )
 def test_bad_replies(reply: Any, code: str) -> None:
     with pytest.raises(JudgeError) as caught:

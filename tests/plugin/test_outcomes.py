@@ -281,3 +281,34 @@ def test_it(i):
     result.assert_outcomes(passed=5, failed=1)
     assert result.ret == 1
     assert len(project.report()["results"]) == 5
+
+
+@pytest.mark.parametrize("more", [[], ["-n", "2"]], ids=["none", "n2"])
+def test_ctrl_c_keeps_its_exit_code_and_what_is_done(project: Project, more: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+import os, signal
+
+@pytest.mark.parametrize("i", range(6))
+def test_it(i, pytestconfig):
+    if i == 3:
+        controller = os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid()
+        os.kill(controller, signal.SIGINT)
+        import time
+        time.sleep(30)
+    rb.assert_search_rag(SAMPLE, judge=down if i == 0 else says(1))
+"""
+    )
+    result = project.run("--ragbench-json=out.json", *more)
+    assert result.ret == 2
+    assert "results lost" not in result.stdout.str()
+    report = project.report()
+    assert (report["complete"], report["exit_code"]) == (False, 2)
+    assert report["results"]
+
+
+def test_a_run_that_stops_at_the_first_failure_is_not_complete(project: Project, both: list[str]) -> None:
+    project.write(test_a_py=KINDS)
+    assert project.run("-x", "--ragbench-json=out.json", *both).ret != 0
+    assert project.report()["complete"] is False
