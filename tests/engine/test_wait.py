@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -102,6 +102,15 @@ def test_timeout_cancels(engine: Engine) -> None:
     assert ended.wait(10)
 
 
+@pytest.fixture
+def ctrl_c_works() -> Iterator[None]:
+    """A process that was started in the background by a shell ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_works")
 def test_ctrl_c_cancels_and_comes_through_at_once(engine: Engine) -> None:
     ended = threading.Event()
 

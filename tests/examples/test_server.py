@@ -97,7 +97,7 @@ def test_the_command_prints_a_url_that_already_answers() -> None:
         url = _line(process)
         assert httpx2.get(f"{url}/health", timeout=30).json()["hallucinate"] is True
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.communicate(timeout=30)
 
 

@@ -286,6 +286,8 @@ def test_it(i):
 @pytest.mark.parametrize("more", [[], ["-n", "2"]], ids=["none", "n2"])
 def test_ctrl_c_keeps_its_exit_code_and_what_is_done(project: Project, more: list[str]) -> None:
     project.write(
+        # A process that was started in the background by a shell ignores SIGINT.
+        conftest_py="import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n",
         test_a_py=PRELUDE
         + """
 import os, signal
@@ -296,9 +298,9 @@ def test_it(i, pytestconfig):
         controller = os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid()
         os.kill(controller, signal.SIGINT)
         import time
-        time.sleep(30)
+        time.sleep(10)
     rb.assert_search_rag(SAMPLE, judge=down if i == 0 else says(1))
-"""
+""",
     )
     result = project.run("--ragbench-json=out.json", *more)
     assert result.ret == 2
