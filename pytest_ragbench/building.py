@@ -41,6 +41,7 @@ def engine(
     *,
     run_id: str,
     cache: Path | None = None,
+    alone: bool = False,
     on_warning: Callable[[str], None] | None = None,
 ) -> Engine:
     """An engine with the limits of every configured provider and of the RAG service."""
@@ -50,7 +51,7 @@ def engine(
     limits = {name: limits_of(provider) for name, provider in settings.providers.items()}
     limits["rag"] = limits_of(settings.rag)
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
-    return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, **more)
+    return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, alone=alone, **more)
 
 
 def judge(value: object, engine: Engine, settings: Settings) -> Judge:

@@ -26,6 +26,7 @@ class Books:
 
     def __init__(self) -> None:
         self._pages: dict[str, Page] = {}
+        self._told: dict[str, dict[str, int]] = {}
 
     def page(self, kind: str) -> Page:
         return self._pages.setdefault(kind, Page())
@@ -33,3 +34,19 @@ class Books:
     def plain(self) -> dict[str, Any]:
         """Builtin types only: ``{"judge": {"calls": 3, ...}, ...}``."""
         return {kind: asdict(page) for kind, page in sorted(self._pages.copy().items())}
+
+    def news(self) -> dict[str, Any]:
+        """What has been added since the last call, in the form of :meth:`plain`; kinds without any are left
+        out. Costs no more than there is new, so that it can be asked for after every test.
+        """
+        new: dict[str, Any] = {}
+        for kind, page in sorted(self._pages.copy().items()):
+            told = self._told.setdefault(kind, {})
+            added: dict[str, Any] = {}
+            for name, value in vars(page).items():
+                before = told.get(name, 0)
+                added[name] = value[before:] if isinstance(value, list) else value - before
+                told[name] = before + (len(added[name]) if isinstance(value, list) else added[name])
+            if any(added.values()):
+                new[kind] = added
+        return new

@@ -52,6 +52,9 @@ class Engine:
         The same for all workers of a run; requests of scope ``"run"`` are shared among those only.
     limits
         By provider; a provider that is not named gets ``Limits()``.
+    alone
+        This process makes all calls of the run: slots need not be shared (locks on a file cost up to 5 ms
+        each while another thread computes, since they give up the interpreter lock).
     on_warning
         Is told, once, why the store can't be used. Called from a background thread.
     sleep, clock
@@ -64,6 +67,7 @@ class Engine:
         store: Path | None,
         run_id: str,
         limits: Mapping[str, Limits] | None = None,
+        alone: bool = False,
         on_warning: Callable[[str], None] = warnings.warn,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
@@ -71,6 +75,7 @@ class Engine:
         self._path = store
         self._run_id = run_id
         self._limits = dict(limits or {})
+        self._alone = alone
         self._on_warning = on_warning
         self._sleep = sleep
         self._clock = clock
@@ -153,6 +158,10 @@ class Engine:
         """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.books.Page`."""
         return self._books.plain()
 
+    def news(self) -> dict[str, Any]:
+        """Sums by kind since the last call."""
+        return self._books.news()
+
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
@@ -196,7 +205,7 @@ class Engine:
                     coroutine.close()
                 raise RuntimeError("the engine is closed")
             if self._running is None:
-                self._running = _Running(self._path, self._run_id, self._on_warning)
+                self._running = _Running(self._path, self._run_id, self._on_warning, self._alone)
             return self._running
 
     async def _obtain(self, request: Request[T], digest: str, running: _Running) -> _Obtained[T]:
@@ -301,10 +310,10 @@ class _Flight:
 class _Running:
     """What an engine has while it runs, in one process."""
 
-    def __init__(self, store: Path | None, run_id: str, warn: Callable[[str], None]) -> None:
+    def __init__(self, store: Path | None, run_id: str, warn: Callable[[str], None], alone: bool) -> None:
         self.thread = LoopThread("ragbench-engine")
         self.shelf = Shelf(store, run_id, self.thread.loop, warn)
-        self.slots = _slots(store, run_id)
+        self.slots = LocalSlots() if alone else _slots(store, run_id)
         self.providers: dict[str, Provider] = {}
         self.flights: dict[str, _Flight] = {}
         self.sending: dict[str, CountingSender] = {}

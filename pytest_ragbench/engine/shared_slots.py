@@ -77,6 +77,9 @@ class _Pool:
         self._signs = base + _SPAN - _SIGNS
         self._held: set[int] = set()
         self._line = Line[int]()
+        # Each process begins its search elsewhere, and goes on from its last find: a try that fails is a
+        # system call, and may cost the interpreter lock.
+        self._from = random.randrange(1 << 16)  # noqa: S311
         self._sign: int | None = None
         self._looking: asyncio.Task[None] | None = None
 
@@ -122,9 +125,11 @@ class _Pool:
     def _take(self) -> int | None:
         if len(self._held) >= self.limit:
             return None
-        for number in range(self.limit):
+        start = self._from % self.limit
+        for number in (*range(start, self.limit), *range(start)):
             if number not in self._held and _lock(self._file, fcntl.LOCK_EX, self._base + number):
                 self._held.add(number)
+                self._from = number + 1
                 return number
         return None
 

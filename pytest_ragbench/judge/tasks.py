@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.base import Task, schema_of
 from pytest_ragbench.judge.fields import Grade01, Text, YesNo
 from pytest_ragbench.text import detect_language
 
@@ -105,7 +105,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
             },
             "required": ["verdicts"],
             "additionalProperties": False,
-            "$defs": {"verdict": verdict_type.model_json_schema()},
+            "$defs": {"verdict": schema_of(verdict_type)},
         }
 
     def read(self, payload: Mapping[str, Any]) -> Verdicts[V]:

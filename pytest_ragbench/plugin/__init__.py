@@ -51,9 +51,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         state.close()
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if state := session.config.stash.get(STATE, None):
-        state.end_look_ahead()
+        early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(session.shouldfail or session.shouldstop)
+        state.end_look_ahead(early=early)
         state.hand_over()
 
 

@@ -14,6 +14,7 @@ import sysconfig
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,7 @@ class LookAhead:
         self._plans: dict[int, _Plan] = {}
         self._positions: dict[int, int] = {}
         self._judging = False
+        self._warm = False
 
     def top_up(self, item: pytest.Item, *, asked: bool) -> None:
         """Guess for the tests after ``item``. What goes wrong here must not touch the test."""
@@ -71,15 +73,19 @@ class LookAhead:
             return
         self._judging = self._judging or asked
         try:
-            self._guesses.launch(self._new_guesses(item))
+            guesses = self._new_guesses(item)
+            if not self._warm:  # after the questions are out: the test waits, the interpreter is free
+                self._warm = True
+                guesses += [_import_client] if self._needs_client(item) else []
+            self._guesses.launch(guesses)
         except Exception as error:
             self._window = 0
             self._state.warn(f"look-ahead is switched off: {type(error).__name__}: {error}")
 
-    def end(self) -> None:
-        """Guess no more. Other workers may wait for what is out: let that come back."""
+    def end(self, *, early: bool) -> None:
+        """Guess no more. Other workers may wait for what is out: let that come back, unless all end."""
         self._window = 0
-        if self._shared_run:
+        if self._shared_run and not early:
             self._engine.land(_LANDING)
         self._guesses.stop()
 
@@ -100,6 +106,16 @@ class LookAhead:
             if not plan.done:
                 guesses += self._advance(plan, item)
         return guesses
+
+    def _needs_client(self, item: pytest.Item) -> bool:
+        from pytest_ragbench import building
+
+        if not asks_of(item) or _fixture_value(item, "judge") is not None:
+            return False
+        try:
+            return building.judge_name(self._settings) != "local"
+        except RagbenchError:
+            return False
 
     def _advance(self, plan: _Plan, current: pytest.Item) -> list[Guess]:
         """What can be guessed of this test now and was not before."""
@@ -212,6 +228,15 @@ def window_of(settings: Settings) -> int:
         return settings.lookahead
     slots = [provider.max_concurrency for provider in settings.providers.values()]
     return settings.rag.max_concurrency + max(slots, default=16)
+
+
+async def _import_client() -> None:
+    """A second of imports that the first judged test would wait for."""
+    from pytest_ragbench.metrics.registry import all_metrics
+
+    await asyncio.sleep(0)  # let the calls go out first
+    await asyncio.to_thread(import_module, "openai.resources.chat.completions")
+    await asyncio.to_thread(all_metrics)
 
 
 async def _ask(retriever: Any, question: Question, samples: list[asyncio.Task[RagSample]]) -> None:

@@ -37,7 +37,6 @@ class RunState:
         self._lookahead: LookAhead | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
-        self._booked: dict[str, Any] = {}
 
     @property
     def is_controller(self) -> bool:
@@ -90,7 +89,11 @@ class RunState:
                 from pytest_ragbench import building
 
                 self._engine = building.engine(
-                    self.settings, run_id=self.run_id, cache=self._cache(), on_warning=self._warnings.append
+                    self.settings,
+                    run_id=self.run_id,
+                    cache=self._cache(),
+                    alone=self._worker is None,
+                    on_warning=self._warnings.append,
                 )
             return self._engine
 
@@ -143,10 +146,12 @@ class RunState:
                 self._lookahead = LookAhead(self)
             self._lookahead.top_up(item, asked=asked)
 
-    def end_look_ahead(self) -> None:
-        """The tests of this process are done: guess no more. In a worker, let what is out come back."""
+    def end_look_ahead(self, *, early: bool) -> None:
+        """The tests of this process are done: guess no more. In a worker, unless the run ends ``early``,
+        let what is out come back.
+        """
         if self._lookahead is not None and self._engine is not None:
-            self._lookahead.end()
+            self._lookahead.end(early=early or bool(self.config.getoption("maxfail")))
 
     def header(self, start_path: Path) -> list[str]:
         """A line for the header, in projects that configure ragbench."""
@@ -190,13 +195,7 @@ class RunState:
 
     def new_books(self) -> dict[str, Any]:
         """Calls, tokens and latencies since this was last asked."""
-        if self._engine is None:
-            return {}
-        from pytest_ragbench.report.books import difference
-
-        now = self._engine.books()
-        new, self._booked = difference(now, self._booked), now
-        return new
+        return {} if self._engine is None else self._engine.news()
 
     def hand_over(self) -> None:
         """In a worker: leave the controller what came after the last report."""
