@@ -1,0 +1,208 @@
+"""How long a run takes beside the floor (bare asyncio and aiohttp), with a scripted server.
+
+    python benchmarks/speed.py [--questions 100] [--latency 1] [--only plain,n2] [--faults]
+
+One RAG call and two judged metrics a question. Wall time of whole processes, start included; summed
+memory of all processes of a run; calls counted at the server. All rows of a table come from one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAIRS = {
+    "grades": ("faithfulness_holistic", "answer_relevancy_holistic"),
+    "claims": ("faithfulness", "answer_relevancy"),
+}
+ROWS: dict[str, tuple[str, int, list[str]]] = {
+    "plain": ("grades", 200, []),
+    "again": ("grades", 200, ["--again"]),
+    "n2": ("grades", 200, ["-n", "2"]),
+    "n4": ("grades", 200, ["-n", "4"]),
+    "at-16": ("grades", 16, []),
+    "claims": ("claims", 200, []),
+    "off": ("grades", 200, ["--ragbench-lookahead=0"]),
+}
+FAULTS: dict[str, dict[str, Any]] = {
+    "jitter": {"jitter": 0.5},
+    "429 for 5 s": {"fault": "429", "for_seconds": 5},
+    "500 for 1 call in 10": {"fault": "500", "every": 10},
+    "cut for 1 call in 10": {"fault": "cut", "every": 10},
+    "500 always": {"fault": "500"},
+    "hang always": {"fault": "hang"},
+}
+TEST = """
+import pytest
+from pytest_ragbench import assert_metric
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_answer(rag_sample):
+    assert_metric("{0}", rag_sample, ">=0.1")
+    assert_metric("{1}", rag_sample, ">=0.1")
+"""
+TOML = """
+embedder = "local"
+[rag]
+url = "{url}"
+max_concurrency = {slots}
+[providers.judge]
+base_url = "{url}/v1"
+api_key_env = "SPEED_KEY"
+model = "m"
+max_concurrency = {slots}
+timeout = 10
+"""
+
+
+# Of a developer's environment; a project that tests a RAG service needs none of them.
+OTHERS = [
+    part
+    for name in ("hypothesispytest", "anyio", "asyncio", "timeout", "rerunfailures")
+    for part in ("-p", f"no:{name}")
+]
+
+
+def call(url: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        return json.load(reply)
+
+
+def measured(command: list[str], where: Path) -> tuple[float, int, int]:
+    """Seconds, peak of the summed resident memory (MB), exit code."""
+    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    began, peak = time.perf_counter(), 0
+    with (where / "output.txt").open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=where, env=environ, stdout=output, stderr=output, start_new_session=True
+        )
+        while process.poll() is None:
+            peak = max(peak, memory(process.pid))
+            time.sleep(0.05)
+    return time.perf_counter() - began, peak // 2**20, process.returncode
+
+
+def memory(session: int) -> int:
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def project(where: Path, url: str, pair: str, slots: int, questions: int) -> None:
+    rows = [json.dumps({"id": f"q{n}", "question": f"Question {n}?"}) for n in range(questions)]
+    (where / "q.jsonl").write_text("\n".join(rows))
+    (where / "test_speed.py").write_text(TEST.format(*PAIRS[pair]))
+    (where / "ragbench.toml").write_text(TOML.format(url=url, slots=slots))
+    (where / "pytest.ini").write_text("[pytest]\n")
+
+
+async def floor(url: str, questions: int, slots: int, chain: int) -> None:
+    """The same calls and nothing else: a question, then a judge call beside ``chain`` that follow each other."""
+    import aiohttp
+
+    schema = {"properties": {"grade": {"type": "number"}}}
+    format_ = {"type": "json_schema", "json_schema": {"schema": schema}}
+    asking, judging = asyncio.Semaphore(slots), asyncio.Semaphore(slots)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def judge(text: str) -> None:
+            body = {"messages": [{"role": "user", "content": text}], "response_format": format_}
+            async with judging, session.post(f"{url}/v1/chat/completions", json=body) as reply:
+                await reply.json()
+
+        async def judges(number: int) -> None:
+            for step in range(chain):
+                await judge(f"a {number} {step}")
+
+        async def one(number: int) -> None:
+            async with (
+                asking,
+                session.get(f"{url}/llm/search-rag", params={"questions": f"F{number}"}) as reply,
+            ):
+                await reply.json()
+            await asyncio.gather(judges(number), judge(f"b {number}"))
+
+        await asyncio.gather(*(one(number) for number in range(questions)))
+
+
+def row(name: str, url: str, questions: int, pair: str, slots: int, options: list[str]) -> str:
+    with tempfile.TemporaryDirectory() as directory:
+        where = Path(directory)
+        project(where, url, pair, slots, questions)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            *[option for option in options if option != "--again"],
+        ]
+        if "--again" in options:
+            measured(command, where)
+        chain = "2" if pair == "claims" else "1"
+        bare = [sys.executable, __file__, "--floor", url, "--questions", str(questions)]
+        least, _, _ = measured([*bare, "--slots", str(slots), "--chain", chain], where)
+        call(f"{url}/stats")
+        seconds, megabytes, code = measured(command, where)
+        stats = call(f"{url}/stats")
+        last = (where / "output.txt").read_text().strip().splitlines()[-1:]
+    calls = stats["calls"]
+    return (
+        f"| {name} | {seconds:.1f} s | {least:.1f} s | {seconds / least:.2f} | {calls.get('rag', 0)} + "
+        f"{calls.get('judge', 0)} | {stats['repeated']} | {megabytes} MB | {code} | {''.join(last)[:40]} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--latency", type=float, default=1.0)
+    parser.add_argument("--only", default=",".join(ROWS))
+    parser.add_argument("--faults", action="store_true", help="Also the job under each fault.")
+    parser.add_argument("--floor", help=argparse.SUPPRESS)
+    parser.add_argument("--slots", type=int, default=200, help=argparse.SUPPRESS)
+    parser.add_argument("--chain", type=int, default=1, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.floor:
+        asyncio.run(floor(given.floor, given.questions, given.slots, given.chain))
+        return
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "speed_server.py")], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    url = server.stdout.readline().strip()
+    try:
+        call(f"{url}/config", {"latency": given.latency})
+        print("| run | wall | floor | ratio | calls | repeated | memory | exit | said |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for name in given.only.split(","):
+            print(row(name, url, given.questions, *ROWS[name]), flush=True)
+        for name, config in FAULTS.items() if given.faults else ():
+            call(f"{url}/config", {"latency": 0.2, **config})
+            print(row(name, url, 20, "grades", 16, []), flush=True)
+    finally:
+        server.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""A RAG service and an OpenAI-compatible judge on loopback, with scripted latency and faults.
+
+``python benchmarks/speed_server.py --port 0`` prints its address. ``GET /stats`` gives and resets the
+counters; ``POST /config`` sets latency (seconds), jitter (share of it), fault ("429", "500", "hang",
+"cut" or ""), every (each n-th judge call meets the fault) and for_seconds (0: always).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections import Counter
+from typing import Any
+
+from aiohttp import web
+
+DEFAULTS = {"latency": 1.0, "jitter": 0.0, "fault": "", "every": 1, "for_seconds": 0.0, "retry_after": 1}
+
+
+class Script:
+    """What to do with the next call, and what came so far."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, Any] = dict(DEFAULTS)
+        self.reset()
+
+    def reset(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.bodies: Counter[str] = Counter()
+        self.under_way: Counter[str] = Counter()
+        self.peak: Counter[str] = Counter()
+        self.first = 0.0
+
+    async def __call__(self, kind: str, body: str, reply: Any) -> web.StreamResponse:
+        self.calls[kind] += 1
+        self.bodies[body] += 1
+        self.under_way[kind] += 1
+        self.peak[kind] = max(self.peak[kind], self.under_way[kind])
+        self.first = self.first or time.monotonic()
+        try:
+            if kind == "judge" and (fault := await self._fault()) is not None:
+                return fault
+            spread = self.config["latency"] * self.config["jitter"]
+            await asyncio.sleep(self.config["latency"] + random.uniform(-spread, spread))
+            return web.json_response(reply)
+        finally:
+            self.under_way[kind] -= 1
+
+    async def _fault(self) -> web.StreamResponse | None:
+        name, limit = self.config["fault"], self.config["for_seconds"]
+        over = limit and time.monotonic() - self.first > limit
+        if not name or over or self.calls["judge"] % self.config["every"]:
+            return None
+        if name == "hang":
+            await asyncio.sleep(600)
+        if name == "cut":
+            return web.Response(body=b'{"choices": [', headers={"Content-Length": "1000"})
+        headers = {"Retry-After": str(self.config["retry_after"])} if name == "429" else {}
+        return web.json_response({"error": {"message": "scripted"}}, status=int(name), headers=headers)
+
+
+def graded(schema: dict[str, Any]) -> dict[str, Any]:
+    """A reply that fits what was asked."""
+    wanted = schema["properties"]
+    if "claims" in wanted:
+        return {"claims": ["A receipt is needed to return a product."]}
+    if "verdicts" in wanted:
+        numbers = wanted["verdicts"]["properties"]
+        return {"verdicts": {number: {"reason": "", "chunk": 1, "verdict": True} for number in numbers}}
+    if "questions" in wanted:
+        texts = ("What is needed to return it?", "What do I bring?", "Is a receipt needed?")
+        return {"questions": [{"question": text, "noncommittal": False} for text in texts]}
+    return {name: "" if part.get("type") == "string" else 1.0 for name, part in wanted.items()}
+
+
+def app() -> web.Application:
+    script = Script()
+
+    async def ask(request: web.Request) -> web.StreamResponse:
+        question = request.query["questions"]
+        answer = f"A receipt is needed to return a product ({question})."
+        chunks = [{"id": "d1", "text": "A receipt is needed to return a product.", "score": 0.8}]
+        return await script("rag", f"rag {question}", {"answer": answer, "chunks": chunks})
+
+    async def judge(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        message = {
+            "role": "assistant",
+            "content": json.dumps(graded(body["response_format"]["json_schema"]["schema"])),
+        }
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+        return await script(
+            "judge", json.dumps(body["messages"]), {**reply, "choices": choices, "usage": usage}
+        )
+
+    async def stats(_: web.Request) -> web.Response:
+        repeated = sum(count - 1 for count in script.bodies.values())
+        found = {"calls": dict(script.calls), "peak": dict(script.peak), "repeated": repeated}
+        script.reset()
+        return web.json_response(found)
+
+    async def config(request: web.Request) -> web.Response:
+        script.config = {**DEFAULTS, **await request.json()}
+        return web.json_response(script.config)
+
+    found = web.Application()
+    found.router.add_get("/llm/search-rag", ask)
+    found.router.add_post("/v1/chat/completions", judge)
+    found.router.add_get("/stats", stats)
+    found.router.add_post("/config", config)
+    return found
+
+
+async def serve(port: int) -> None:
+    runner = web.AppRunner(app(), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
+    host, bound = runner.addresses[0][:2]
+    print(f"http://{host}:{bound}", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    asyncio.run(serve(parser.parse_args().port))
