@@ -125,8 +125,8 @@ class _Pool:
     def _take(self) -> int | None:
         if len(self._held) >= self.limit:
             return None
-        start = self._from % self.limit
-        for number in (*range(start, self.limit), *range(start)):
+        for step in range(self.limit):
+            number = (self._from + step) % self.limit
             if number not in self._held and _lock(self._file, fcntl.LOCK_EX, self._base + number):
                 self._held.add(number)
                 self._from = number + 1
