@@ -1,0 +1,117 @@
+"""The ``ragbench`` command.
+
+Each command is a module of :mod:`pytest_ragbench.cli.commands` that defines ``command``; it is found by
+its file name (``_`` becomes ``-``) and imported when it is used, or listed by ``--help``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, NoReturn
+
+import click
+
+from pytest_ragbench import __version__
+from pytest_ragbench.cli.shared import Exit, failure
+from pytest_ragbench.errors import QualityFailure, RagbenchError, Unscored
+
+_EPILOG = (
+    "Exit codes: 0 done; 1 quality below what was asked; 2 interrupted; 3 an error of ragbench itself; "
+    "4 wrong usage, file or configuration; 8 judge, service or embedder failed, so that something has no score."
+)
+
+
+class _Commands(click.Group):
+    """The modules beside this one; none is imported before it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        package = import_module(f"{__name__}.commands")
+        names = [module.name for module in iter_modules(package.__path__)]
+        return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"{__name__}.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            known = self.list_commands(ctx)
+            close = get_close_matches(args[0], known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"commands: {', '.join(known)}"
+            raise click.UsageError(f"{error.message.rstrip('.')}; {hint}", ctx) from None
+
+
+@click.group(
+    cls=_Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="ragbench")
+def ragbench() -> None:
+    """Check RAG systems: ask them, score their answers, compare runs.
+
+    Tests are run by pytest; these commands are for what surrounds them. `ragbench COMMAND --help` shows a
+    command's options and an example. Set RAGBENCH_TRACEBACK=1 to see the traceback of an error.
+    """
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (:class:`~pytest_ragbench.cli.shared.Exit`).
+
+    An error is one message on stderr; with ``--json`` also ``{"error": {"kind", "message"}}`` on stdout.
+    """
+    given = list(sys.argv[1:] if args is None else args)
+    as_json = "--json" in given
+    try:
+        code: Any = ragbench.main(given, prog_name="ragbench", standalone_mode=False)
+        return code if isinstance(code, int) else Exit.OK
+    except click.exceptions.Exit as done:  # --help in the middle of things
+        return done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return failure("interrupted", "interrupted", Exit.INTERRUPTED, as_json=as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return Exit.USAGE
+    except click.ClickException as error:
+        usage = error.ctx.get_usage() + "\n" if isinstance(error, click.UsageError) and error.ctx else ""
+        return failure("usage", error.format_message(), Exit.USAGE, as_json=as_json, before=usage)
+    except QualityFailure as error:
+        return failure("quality", str(error), Exit.QUALITY, as_json=as_json)
+    except Unscored as error:
+        return failure("unscored", str(error), Exit.UNSCORED, as_json=as_json)
+    except RagbenchError as error:
+        return failure("usage", str(error), Exit.USAGE, as_json=as_json)
+    except BrokenPipeError:  # `ragbench metrics | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return failure("usage", f"{where}{error.strerror or error}", Exit.USAGE, as_json=as_json)
+    except Exception as error:
+        text = (
+            f"an error of ragbench itself: {type(error).__name__}: {error}\nRAGBENCH_TRACEBACK=1 shows where"
+        )
+        return failure("internal", text, Exit.INTERNAL, as_json=as_json)
+
+
+def main() -> NoReturn:
+    """Entry point of the ``ragbench`` script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that has no Cyrillic still gets its text
+    sys.exit(run())

@@ -1,0 +1,138 @@
+"""What commands have in common: exit codes, ``--json``, the options of the configuration, the engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Exit(IntEnum):
+    """Exit codes: those of pytest with this plugin, where both have one."""
+
+    OK = 0
+    QUALITY = 1
+    """A score, a gate or a comparison is worse than what was asked."""
+    INTERRUPTED = 2
+    INTERNAL = 3
+    USAGE = 4
+    """Wrong options, a file that can't be read, a wrong configuration."""
+    UNSCORED = 8
+    """Judge, service or embedder failed: something has no score."""
+
+
+json_option: Callable[[F], F] = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for other programs."
+)
+"""Adds the flag ``--json``, passed as ``as_json``."""
+
+# Option of the command line -> key of the configuration.
+_CONFIGURED = {"rag_url": "rag.url", "judge": "judge", "embedder": "embedder", "store": "store"}
+
+
+def configured(*names: str) -> Callable[[F], F]:
+    """Adds those of the options ``rag_url``, ``judge``, ``embedder``, ``store``; read by :func:`settings_of`."""
+    options = {
+        "rag_url": click.option("--rag-url", metavar="URL", help="The RAG service, e.g. http://localhost:8080."),
+        "judge": click.option("--judge", metavar="SPEC", help="'local', 'openai:MODEL' or 'PROVIDER:MODEL'."),
+        "embedder": click.option("--embedder", metavar="SPEC", help="'local' or 'PROVIDER:MODEL'."),
+        "store": click.option("--store", metavar="FILE", help="Where replies are kept; 'off' keeps none."),
+    }  # fmt: skip
+
+    def add(command: F) -> F:
+        for name in reversed(names):
+            command = options[name](command)
+        return command
+
+    return add
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """The configuration seen from the working directory (or above it), with the options given.
+
+    ``given`` holds parameters of the command; those that :func:`configured` adds are taken.
+
+    Raises
+    ------
+    UsageError
+        Naming the key and where it comes from.
+    """
+    from pytest_ragbench.settings import load_settings
+
+    options = {key: given.get(name) for name, key in _CONFIGURED.items()}
+    return load_settings(Path.cwd(), root=Path(Path.cwd().anchor), options=options)
+
+
+@contextmanager
+def engine_of(settings: Settings) -> Iterator[Engine]:
+    """An engine for one command; its store is that of the tests run here, so no reply is paid for twice."""
+    from pytest_ragbench import building
+
+    cache = Path(".pytest_cache/d/ragbench")
+    engine = building.engine(
+        settings,
+        run_id=building.new_run_id(),
+        cache=cache if cache.is_dir() else None,
+        on_warning=lambda text: note(f"warning: {text}"),
+    )
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def emit(data: Any, text: str | Callable[[], str], *, as_json: bool) -> None:
+    """Print ``data`` as JSON, or ``text`` (or what it returns) for people."""
+    if as_json:
+        print_json(data)
+    else:
+        click.echo(text() if callable(text) else text)
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on stdout. Never NaN: a value that isn't finite is an error of ours."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=str))
+
+
+def note(text: str) -> None:
+    """A line for people, on stderr: stdout belongs to the result."""
+    click.echo(text, err=True)
+
+
+def failure(kind: str, message: str, code: Exit, *, as_json: bool, before: str = "") -> Exit:
+    """Say what went wrong, on stderr, and as JSON on stdout where that was asked; returns ``code``."""
+    if os.environ.get("RAGBENCH_TRACEBACK", "") not in ("", "0") and sys.exc_info()[0] is not None:
+        traceback.print_exc()
+    note(f"{before}ragbench: {message}")
+    if as_json:
+        print_json({"error": {"kind": kind, "message": message}})
+    return code
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text under a header, in the columns of a terminal (a Japanese letter takes two)."""
+    from unicodedata import east_asian_width
+
+    def width(text: str) -> int:
+        return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(width(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
