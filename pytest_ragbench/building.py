@@ -51,7 +51,17 @@ def engine(
     limits = {name: limits_of(provider) for name, provider in settings.providers.items()}
     limits["rag"] = limits_of(settings.rag)
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
+    if settings.record or settings.replay:
+        more |= _recording(settings)
     return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, alone=alone, **more)
+
+
+def _recording(settings: Settings) -> dict[str, Any]:
+    from pytest_ragbench.engine.recording import Recorder, Replay
+
+    if settings.record:
+        return {"recorder": Recorder(Path(settings.record).expanduser().absolute(), settings.recorded)}
+    return {"replay": Replay(Path(str(settings.replay)).expanduser().absolute(), settings.recorded)}
 
 
 def judge(value: object, engine: Engine, settings: Settings) -> Judge:

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from pytest_ragbench.errors import UsageError
 
@@ -32,6 +40,11 @@ def _http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _names(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+RecordedKind = Literal["rag", "judge", "embedding"]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
@@ -145,7 +158,25 @@ class Settings(_Section):
         "Default: as many as there are call slots.",
     )
 
+    record: str | None = Field(default=None, description="Recording to write the run's replies to.")
+    replay: str | None = Field(default=None, description="Recording to take replies from; nobody is asked.")
+    recorded: Annotated[frozenset[RecordedKind], BeforeValidator(_names)] = Field(
+        default=frozenset({"rag", "judge", "embedding"}),
+        min_length=1,
+        description="Whose replies record and replay are about: rag, judge, embedding.",
+    )
+
     sources: tuple[str, ...] = Field(default=(), description="The files and variables that were read.")
+
+    @model_validator(mode="after")
+    def _one_recording(self) -> Settings:
+        if self.record and self.replay:
+            raise ValueError("record and replay exclude each other: a run writes replies down or reads them")
+        return self
+
+    def replays(self, kind: str) -> bool:
+        """Whether replies of this kind come from a recording."""
+        return self.replay is not None and kind in self.recorded
 
 
 def load_settings(

@@ -85,7 +85,7 @@ class OpenAIEmbedder:
         self._provider = provider
         self._dimensions = dimensions
         self._base_url = settings.base_url or environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        self._key = _api_key(settings, provider, environ)
+        self._key = None if engine.replays("embedding") else _api_key(settings, provider, environ)
         hidden = [Secret(value) for name, value in settings.headers.items() if is_secret_name(name)]
         self._redact = Redactor([*hidden, *([self._key] if self._key else [])])
         self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI, Batches[_Item, str]] | None = None

@@ -25,6 +25,7 @@ from pytest_ragbench.engine.books import Books
 from pytest_ragbench.engine.keys import digest_of, payload_text
 from pytest_ragbench.engine.lookahead import Advances, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
+from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
 from pytest_ragbench.engine.shared_slots import SharedSlots
@@ -55,6 +56,10 @@ class Engine:
     alone
         This process makes all calls of the run: slots need not be shared (locks on a file cost up to 5 ms
         each while another thread computes, since they give up the interpreter lock).
+    recorder
+        Notes the replies that tests ask for (not those that are only guessed at).
+    replay
+        Replies of its kinds come from there, and from nowhere else.
     on_warning
         Is told, once, why the store can't be used. Called from a background thread.
     sleep, clock
@@ -68,6 +73,8 @@ class Engine:
         run_id: str,
         limits: Mapping[str, Limits] | None = None,
         alone: bool = False,
+        recorder: Recorder | None = None,
+        replay: Replay | None = None,
         on_warning: Callable[[str], None] = warnings.warn,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
@@ -76,6 +83,8 @@ class Engine:
         self._run_id = run_id
         self._limits = dict(limits or {})
         self._alone = alone
+        self._recorder = recorder
+        self._replay = replay
         self._on_warning = on_warning
         self._sleep = sleep
         self._clock = clock
@@ -104,6 +113,8 @@ class Engine:
             Of the request's ``failure`` class, or whatever ``fetch`` and ``read`` raise. Errors are
             never stored; all who wait in this process get the same one.
         """
+        if self.replays(request.kind):
+            return self._replayed(request)
         running = self._start()
         if asyncio.get_running_loop() is not running.thread.loop:
             return await self.bring(self.fetch(request))
@@ -120,6 +131,8 @@ class Engine:
         if not ahead:
             flight.ahead = False  # what it takes is this test's from now on
         got = await flight.join()
+        if self._recorder is not None and not ahead:
+            self._recorder.note(request, got.text)
         # Each waiter has a value of its own to change.
         value = got.value if launched else request.read(json.loads(got.text))
         if paid_here and not got.cached:
@@ -128,6 +141,10 @@ class Engine:
             return Fetched(value, advance.usage, advance.duration)
         self._books.page(request.kind).stored += not ahead
         return Fetched(value, cached=True)
+
+    def replays(self, kind: str) -> bool:
+        """Whether requests of this kind are answered from a recording, so that nobody is asked."""
+        return self._replay is not None and kind in self._replay.kinds
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run a coroutine on the engine's loop and wait for its result.
@@ -243,13 +260,27 @@ class Engine:
             running.sending.pop(digest, None)
         return _Obtained(text, value, sender.usage, sender.duration)
 
+    def _replayed(self, request: Request[T]) -> Fetched[T]:
+        assert self._replay is not None
+        page, ahead = self._books.page(request.kind), looking_ahead.get()
+        try:
+            value = request.read(json.loads(self._replay.text(request)))
+        except Exception:
+            page.failed += not ahead
+            raise
+        page.stored += not ahead
+        return Fetched(value, cached=True)
+
     async def _fetch_unshared(self, request: Request[T], running: _Running) -> Fetched[T]:
         sender = self._sender(request, running)
         try:
-            value = request.read(await request.fetch(sender))
+            payload = await request.fetch(sender)
+            value = request.read(payload)
         except Exception:
             self._books.page(request.kind).failed += 1
             raise
+        if self._recorder is not None and not looking_ahead.get():
+            self._recorder.note(request, payload_text(payload, f"reply to a request ({request.kind})"))
         return Fetched(value, sender.usage, sender.duration)
 
     def _sender(self, request: Request[Any], running: _Running) -> CountingSender:

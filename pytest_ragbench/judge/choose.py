@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragbench.errors import UsageError
@@ -72,7 +73,7 @@ def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
             f"several providers have a model ({', '.join(with_model)}); say which one judges: "
             f'judge = "{with_model[0]}"'
         )
-    if environ.get("OPENAI_API_KEY", "").strip():
+    if environ.get("OPENAI_API_KEY", "").strip() or _was_recorded(settings, "openai"):
         return "openai"
     if environ.get("CI", "").strip().casefold() not in ("", "0", "false", "no"):
         raise UsageError(
@@ -80,6 +81,16 @@ def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
             'judge = "local" or judge = "PROVIDER:MODEL" into [tool.ragbench], or set RAGBENCH_JUDGE'
         )
     return "local"
+
+
+def _was_recorded(settings: Settings, provider: str) -> bool:
+    """Whether the recording to replay has verdicts of this provider: its key need not be there then."""
+    if not settings.replays("judge"):
+        return False
+    from pytest_ragbench.engine.recording import load
+
+    entries = load(Path(str(settings.replay)).expanduser())
+    return any(entry["kind"] == "judge" and entry["provider"] == provider for entry in entries)
 
 
 def _named(name: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:

@@ -25,11 +25,14 @@ class Endpoint:
     """Takes everything secret out of a text."""
 
 
-def endpoint_of(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
+def endpoint_of(
+    provider: str, settings: ProviderSettings, environ: Mapping[str, str], *, keyless: bool = False
+) -> Endpoint:
     """A provider's URL and key from its settings and the environment.
 
     ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are for the provider named ``openai`` alone: a key is
-    never sent to another service than the one that it was set for.
+    never sent to another service than the one that it was set for. ``keyless``: nobody will be asked,
+    so the key may be missing.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def endpoint_of(provider: str, settings: ProviderSettings, environ: Mapping[str,
     variable = settings.api_key_env or ("OPENAI_API_KEY" if provider == "openai" else None)
     value = environ.get(variable, "").strip() if variable else ""
     local = (urlsplit(url).hostname or "") in _LOCAL
-    if not value and (settings.api_key_env or (variable and not local)):
+    if not value and not keyless and (settings.api_key_env or (variable and not local)):
         raise UsageError(
             f"provider {provider!r} needs a key: the variable {variable} is not set. "
             f'Set it, or write judge = "local" to do without'

@@ -83,7 +83,8 @@ def openai_judge(
     from pytest_ragbench.engine.limits import limits_of
 
     engine.set_limits(provider_name, limits_of(settings))
-    return OpenAIJudge(provider_name, settings, name, engine, endpoint_of(provider_name, settings, environ))
+    endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"))
+    return OpenAIJudge(provider_name, settings, name, engine, endpoint)
 
 
 class OpenAIJudge:

@@ -34,6 +34,7 @@ class RunBook:
         self.collection_failed = False
         self.ended_early = False
         self.warnings: dict[str, None] = {}
+        self.recorded: str | None = None
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
         self._table: list[dict[str, Any]] = []
@@ -48,6 +49,10 @@ class RunBook:
     # What comes in
 
     def pytest_sessionstart(self) -> None:
+        try:
+            self.state.check_recording()
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
         if path := self.config.getoption("ragbench_json"):
             from pytest_ragbench.report.json_report import JsonReport
 
@@ -124,6 +129,10 @@ class RunBook:
             session.shouldfail or session.shouldstop
         )
         session.exitstatus = self.exit_code(int(exitstatus))
+        try:
+            self.recorded = self.state.end_recording()
+        except RagbenchError as error:
+            self._warn(str(error))
         if path := self.config.getoption("ragbench_csv"):
             from pytest_ragbench.report.csv_export import score_rows, write_csv
 
@@ -185,6 +194,8 @@ class RunBook:
         for line in call_lines(summary.books):
             out.line(line)
         out.line(self.state.describe())
+        if self.recorded:
+            out.line(self.recorded)
         if self._json is not None:
             out.line(f"results: {self._json.path}")
 

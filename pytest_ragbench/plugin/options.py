@@ -12,6 +12,9 @@ SETTINGS = {
     "ragbench_store": "store",
     "ragbench_questions": "questions",
     "ragbench_lookahead": "lookahead",
+    "ragbench_record": "record",
+    "ragbench_replay": "replay",
+    "ragbench_recorded": "recorded",
 }
 
 
@@ -49,6 +52,21 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="N",
         help="While a test waits, ask for up to N of the tests to come; 0: for none. "
         "Default: enough to keep all call slots busy.",
+    )
+    group.addoption(
+        "--ragbench-record",
+        metavar="FILE",
+        help="Write all replies that the run uses to FILE, for --ragbench-replay.",
+    )
+    group.addoption(
+        "--ragbench-replay",
+        metavar="FILE",
+        help="Take replies from FILE and ask nobody; what FILE does not hold is an error.",
+    )
+    group.addoption(
+        "--ragbench-recorded",
+        metavar="KINDS",
+        help="What these two are about: rag, judge, embedding, with commas between. Default: all.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     group.addoption(

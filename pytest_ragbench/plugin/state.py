@@ -65,6 +65,9 @@ class RunState:
         options = {key: self.config.getoption(name) for name, key in SETTINGS.items()}
         if options["questions"] is None:
             options["questions"] = self.config.getini("ragbench_questions") or None
+        for key in ("record", "replay"):  # a test may change the directory before they are used
+            if options[key]:
+                options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
         return load_settings(self._start(), root=self.config.rootpath, options=options)
 
     def _start(self) -> Path:
@@ -191,7 +194,29 @@ class RunState:
         parts = [f"judge {building.judge_name(settings)}", f"embedder {settings.embedder or 'local'}"]
         parts += [f"service {_shown(settings.rag.url)}"] if settings.rag.url else []
         parts.append(f"store {shown}")
+        parts += [f"replayed from {settings.replay}"] if settings.replay else []
         return clean(", ".join(parts))
+
+    def check_recording(self) -> None:
+        """Refuse a recording that can't be read or written, before any test."""
+        settings = self.settings if self._configured() else None
+        if settings is not None and settings.replay:
+            from pytest_ragbench.engine.recording import load
+
+            load(Path(settings.replay).expanduser())
+        elif settings is not None and settings.record:
+            from pytest_ragbench.engine.recording import Recorder
+
+            Recorder(Path(settings.record).expanduser())
+
+    def end_recording(self) -> str | None:
+        """On the controller, when all tests are done: bring the recording up to date; says what is in it."""
+        if not self._configured() or not self.settings.record:
+            return None
+        from pytest_ragbench.engine.recording import merge
+
+        path = Path(self.settings.record).expanduser()
+        return f"recorded in {self.settings.record}: {merge(path)}"
 
     def new_books(self) -> dict[str, Any]:
         """Calls, tokens and latencies since this was last asked."""

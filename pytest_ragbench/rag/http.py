@@ -55,7 +55,7 @@ def http_retriever(
         Where there is no URL, the question would go nowhere, the variable named by ``auth_env`` is
         missing, a header can't be sent, or a reply path can't be parsed.
     """
-    return HttpRetriever(settings, _headers(settings, environ), engine, clock)
+    return HttpRetriever(settings, _headers(settings, environ, engine.replays("rag")), engine, clock)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ class _Headers:
     key: Mapping[str, Any]
 
 
-def _headers(settings: RagSettings, environ: Mapping[str, str]) -> _Headers:
-    """All headers; secrets among them are in the key by fingerprint, or by their variable's name."""
+def _headers(settings: RagSettings, environ: Mapping[str, str], keyless: bool) -> _Headers:
+    """All headers; secrets among them are in the key by fingerprint, or by their variable's name.
+    ``keyless``: nobody will be asked.
+    """
     sent: dict[str, str] = {
         "Accept": "application/json, text/plain;q=0.9, */*;q=0.5",
         "Accept-Encoding": "gzip, deflate",
@@ -80,7 +82,7 @@ def _headers(settings: RagSettings, environ: Mapping[str, str]) -> _Headers:
     secrets = [value for name, value in settings.headers.items() if is_secret_name(name)]
     if settings.auth_env:
         value = environ.get(settings.auth_env, "").strip()
-        if not value:
+        if not value and not keyless:
             raise UsageError(
                 f"rag.auth_env names the variable {settings.auth_env}, which is not set or blank; set it, "
                 f"or remove auth_env where the service needs no key"

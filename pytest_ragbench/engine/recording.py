@@ -1,0 +1,291 @@
+"""Recordings: replies in a text file that can be reviewed, and runs that ask nobody else.
+
+A recording has one line of JSON for each reply: ``kind``, ``provider``, ``asked`` (the request's key) and
+``reply`` (the payload). Lines are sorted, so that a difference in review is a changed question or reply.
+What is long, says nothing to a reader and shapes the reply all the same (a prompt's instructions, a
+schema) stands there by its fingerprint.
+
+While a run records, all its processes append to a journal beside the file; the last to finish merges it.
+A run that is killed leaves the journal, and the next one that records merges it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_ragbench.engine.keys import json_values
+from pytest_ragbench.engine.nearest import differences
+from pytest_ragbench.engine.requests import Request
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.rag.secrets import Redactor, fingerprint
+
+KINDS = ("rag", "judge", "embedding")
+_MARKER = re.compile(r"-[0-9a-f]{8}\b")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a run did to a recording, in replies."""
+
+    total: int = 0
+    new: int = 0
+    changed: int = 0
+    not_asked: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.new} new", f"{self.changed} changed"]
+        if self.not_asked:
+            parts.append(f"{self.not_asked} not asked for in this run (delete the file first to drop such)")
+        return f"{self.total} replies: {', '.join(parts)}"
+
+
+class Recorder:
+    """Appends to a recording's journal. For any number of processes at once.
+
+    Raises
+    ------
+    UsageError
+        The file can't be written.
+    """
+
+    def __init__(self, path: Path, kinds: Collection[str] = KINDS) -> None:
+        self.path = path
+        self.kinds = frozenset(kinds)
+        self._redact = Redactor([])
+        self._noted: set[str] = set()
+        self._journal = journal_of(path)
+        with _locked(self._journal):
+            pass
+
+    def note(self, request: Request[Any], text: str) -> None:
+        """Record a reply (its payload as JSON text), once for each thing asked."""
+        if request.kind not in self.kinds:
+            return
+        entry = _entry(request, json.loads(text))
+        identity = _identity(entry, self._redact)
+        if identity in self._noted:
+            return
+        self._noted.add(identity)
+        line = self._redact(_line(entry)) + "\n"
+        with _locked(self._journal) as journal:
+            end = os.fstat(journal).st_size
+            torn = end and os.pread(journal, 1, end - 1) != b"\n"  # by a kill
+            os.write(journal, b"\n" * bool(torn) + line.encode("utf-8", "backslashreplace"))
+
+
+def merge(path: Path) -> Merged:
+    """Take the journal of ``path`` into it, sorted; afterwards there is no journal.
+
+    A reply that differs from the recorded one in nothing but the time it took keeps its line.
+
+    Raises
+    ------
+    UsageError
+        A file can't be read or written.
+    """
+    journal = journal_of(path)
+    with _locked(journal) as handle:
+        asked = {_identity(entry): entry for entry in _entries(_read_all(handle), journal, torn=True)}
+        old = {_identity(entry): entry for entry in load(path)} if path.exists() else {}
+        changed = {
+            name for name, entry in asked.items() if name in old and _lasting(entry) != _lasting(old[name])
+        }
+        kept = {**asked, **{name: entry for name, entry in old.items() if name not in changed}}
+        lines = [_line(kept[name]) for name in sorted(kept, key=lambda name: _place(kept[name], name))]
+        _replace(path, "".join(f"{line}\n" for line in lines))
+        journal.unlink()
+    new = len(asked.keys() - old.keys())
+    return Merged(len(kept), new, len(changed), len(old.keys() - asked.keys()))
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """The entries of a recording, in the order of its lines.
+
+    Raises
+    ------
+    UsageError
+        Naming the file, and the line that is no entry.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        left = " (a run that was killed left its journal: record again to finish)"
+        hint = left if journal_of(path).exists() else ""
+        raise UsageError(f"{path}: there is no such recording{hint}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: the recording can't be read: {error.strerror}") from None
+    return list(_entries(data, path))
+
+
+class Replay:
+    """Replies from a recording, and from nowhere else."""
+
+    def __init__(self, path: Path, kinds: Collection[str] = KINDS) -> None:
+        self.path = path
+        self.kinds = frozenset(kinds)
+        self._redact = Redactor([])
+        self.entries = load(path)
+        self._by_identity = {_identity(entry): entry for entry in self.entries}
+        self._by_place: dict[str, list[dict[str, Any]]] = {}
+        for entry in self.entries:
+            if entry["kind"] == "rag":
+                self._by_place.setdefault(_identity(_anywhere(entry)), []).append(entry)
+
+    def text(self, request: Request[Any]) -> str:
+        """The recorded payload, as JSON text. An answer of the RAG service also where the service was
+        somewhere else (another host or port) when it was recorded.
+
+        Raises
+        ------
+        Unscored
+            Of the request's ``failure`` class, with code ``"not_recorded"``: the message names the
+            nearest line, and what is different there.
+        """
+        entry = _entry(request, None)
+        found = self._by_identity.get(_identity(entry, self._redact))
+        if found is None and request.kind == "rag":
+            elsewhere = self._by_place.get(_identity(_anywhere(entry), self._redact), [])
+            found = elsewhere[0] if len(elsewhere) == 1 else None
+        if found is None:
+            raise request.failure(self._missing(entry), code="not_recorded")
+        return json.dumps(found["reply"], ensure_ascii=False)
+
+    def _missing(self, entry: dict[str, Any]) -> str:
+        named = f"{entry['kind']} request to {entry['provider']!r}"
+        now = json.loads(self._redact(_line(entry)))
+        best: tuple[float, int, list[str]] | None = None
+        for number, other in enumerate(self.entries, start=1):
+            if other["kind"] == entry["kind"]:
+                distance, told = differences(
+                    {"provider": other["provider"], **other["asked"]},
+                    {"provider": now["provider"], **now["asked"]},
+                )
+                if best is None or distance < best[0]:
+                    best = distance, number, told
+        if best is None:
+            nearest = f"it has no {entry['kind']} replies at all"
+        else:
+            nearest = f"the nearest is line {best[1]}, where is different: {'; '.join(best[2])}"
+        return f"{self.path.name} does not hold this {named}: {nearest}"
+
+
+def journal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.journal")
+
+
+# One entry
+
+
+def _entry(request: Request[Any], reply: Any) -> dict[str, Any]:
+    where = f"key of a {request.kind} request to {request.provider!r}"
+    asked = json_values(request.key, where)
+    return {"kind": request.kind, "provider": request.provider, "asked": _shortened(asked), "reply": reply}
+
+
+def _shortened(asked: dict[str, Any]) -> dict[str, Any]:
+    """Instructions and schema by fingerprint: the same in a hundred lines, and told by the prompt's version."""
+    short = dict(asked)
+    if short.get("schema") is not None:
+        short["schema"] = fingerprint(json.dumps(short["schema"], sort_keys=True))
+    if isinstance(short.get("messages"), list):
+        short["messages"] = [
+            # The markers come from the texts, which follow in a message of their own.
+            {**message, "content": fingerprint(_MARKER.sub("", message["content"]))}
+            if message.get("role") == "system"
+            else message
+            for message in short["messages"]
+        ]
+    return short
+
+
+def _anywhere(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the host that was asked."""
+    asked = dict(entry["asked"])
+    if isinstance(asked.get("url"), str):
+        parts = urlsplit(asked["url"])
+        asked["url"] = f"{parts.path}?{parts.query}"
+    return {**entry, "asked": asked}
+
+
+def _identity(entry: Mapping[str, Any], redact: Callable[[str], str] = str) -> str:
+    told = [entry["kind"], entry["provider"], entry["asked"]]
+    return redact(json.dumps(told, sort_keys=True, ensure_ascii=False))
+
+
+def _lasting(entry: Mapping[str, Any]) -> Any:
+    """The reply without what is never twice the same."""
+    reply = entry["reply"]
+    if entry["kind"] == "rag" and isinstance(reply, dict):
+        return {name: value for name, value in reply.items() if name != "latency"}
+    return reply
+
+
+def _place(entry: Mapping[str, Any], identity: str) -> tuple[int, str, str]:
+    asked = entry["asked"]
+    task = json.dumps(asked.get("prompt") or asked.get("question") or "", ensure_ascii=False)
+    return KINDS.index(entry["kind"]), task, identity
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False, separators=(", ", ": "))
+
+
+def _entries(data: bytes, path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:
+    """``torn``: a line that was cut short is left out (a kill in the middle of a write)."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            entry = json.loads(line.decode())
+            sound = entry["kind"] in KINDS and isinstance(entry["asked"], dict) and "reply" in entry
+            sound = sound and isinstance(entry["provider"], str)
+        except (ValueError, TypeError, KeyError):
+            sound = False
+        if sound:
+            yield entry
+        elif not torn and line.strip():
+            raise UsageError(f"{path}, line {number}: no entry of a recording; record it again")
+
+
+# Files
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file, open at its end, for this process alone. Made where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.fstat(handle).st_nlink:  # else somebody has just merged it and taken it away
+                break
+            os.close(handle)
+    except OSError as error:
+        raise UsageError(f"{path}: the recording can't be written: {error.strerror}") from None
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _read_all(handle: int) -> bytes:
+    return os.pread(handle, os.fstat(handle).st_size, 0)
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        fresh.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        os.replace(fresh, path)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink()
+        raise UsageError(f"{path}: the recording can't be written: {error.strerror}") from None
