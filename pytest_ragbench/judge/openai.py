@@ -108,6 +108,12 @@ class OpenAIJudge:
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
 
+    @property
+    def output_taken(self) -> str:
+        """How replies are asked for: ``"json_schema"``, ``"json_object"`` or ``"prompt"``. Known after a call."""
+        known = _DIALECTS.get((self._endpoint.url, self._model, self._settings.structured_output))
+        return (known or self._first_dialect()).output
+
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
 

@@ -67,7 +67,7 @@ def command(
 
 def is_reference_free(metric: Metric) -> bool:
     """Whether question, answer and retrieved chunks are enough: fit for production logs."""
-    return set(metric.needs) <= {"question", "answer", "contexts"}
+    return metric.of == "sample" and set(metric.needs) <= {"question", "answer", "contexts"}
 
 
 def described(metric: Metric) -> dict[str, Any]:

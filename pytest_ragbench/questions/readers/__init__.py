@@ -16,6 +16,7 @@ FORMATS = {
     "jsonl": "json_lines",
     "json": "json_list",
     "yaml": "yaml_list",
+    "parquet": "parquet",
 }
 """Format -> module of this package."""
 
@@ -27,6 +28,8 @@ SUFFIXES = {
     ".json": "json",
     ".yaml": "yaml",
     ".yml": "yaml",
+    ".parquet": "parquet",
+    ".pq": "parquet",
 }
 """File name suffix (lower case) -> format."""
 

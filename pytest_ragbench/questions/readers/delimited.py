@@ -6,7 +6,8 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from pytest_ragbench.questions import columns
@@ -33,7 +34,8 @@ class Delimited:
         delimiter, first = _delimiter(text, source)
         previous_limit = csv.field_size_limit(sys.maxsize)
         try:
-            table = list(_records(text, delimiter, source, skip=first))
+            # newline="" keeps line ends inside quoted cells as they are written.
+            table = list(_records(io.StringIO(text, newline=""), delimiter, source, skip=first))
         finally:
             csv.field_size_limit(previous_limit)
         if not table:
@@ -43,6 +45,22 @@ class Delimited:
         if not records:
             source.stop(header.line, "a header without rows: no questions")
         return _rows(header, records, source)
+
+
+def stream(lines: Iterable[str], head: str, source: Source, size: int) -> Iterator[list[Row]]:
+    """Lists of up to ``size`` rows, of a file too large to hold; ``head`` is its beginning, whole lines."""
+    delimiter, first = _delimiter(head, source)
+    previous_limit = csv.field_size_limit(sys.maxsize)
+    try:
+        records = _records(lines, delimiter, source, skip=first)
+        header = next(records, None)
+        if header is None:
+            source.stop(0, "the file is empty: no questions")
+        source.header_line = header.line
+        while part := list(islice(records, size)):
+            yield list(_rows(header, part, source))
+    finally:
+        csv.field_size_limit(previous_limit)
 
 
 def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
@@ -74,10 +92,9 @@ def _unnamed(index: int, records: list[_Line], source: Source) -> bool:
     return True
 
 
-def _records(text: str, delimiter: str, source: Source, *, skip: int = 0) -> Iterator[_Line]:
+def _records(lines: Iterable[str], delimiter: str, source: Source, *, skip: int = 0) -> Iterator[_Line]:
     """Records with the line of their start; blank ones (also rows of blank cells) are passed over."""
-    # newline="" keeps line ends inside quoted cells as they are written.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
     while True:
         try:

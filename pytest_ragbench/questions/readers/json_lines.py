@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
 from pytest_ragbench.questions.reading import Row, Source
@@ -15,9 +15,13 @@ class JsonLines:
 
     def read(self, data: bytes, source: Source) -> Iterator[Row]:
         """A row for each line that isn't blank."""
-        decoder = StrictDecoder()
         # Not splitlines(): U+2028 and its like may stand inside a JSON text.
-        for number, line in enumerate(source.text(data).split("\n"), start=1):
+        return self.rows(source.text(data).split("\n"), source)
+
+    def rows(self, lines: Iterable[str], source: Source) -> Iterator[Row]:
+        """The rows of lines that come one by one."""
+        decoder = StrictDecoder()
+        for number, line in enumerate(lines, start=1):
             content = line.strip()
             if not content:
                 continue

@@ -1,0 +1,125 @@
+"""Several metrics of one sample, each with its score or with the reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
+from pytest_ragbench.metrics.scoring import check, check_judge, compute
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Score
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.settings import Settings
+
+Outcome = Score | RagbenchError
+
+
+class Scorer:
+    """Scores samples by the named metrics, with the configured judge and embedder.
+
+    Parameters
+    ----------
+    names
+        Metrics, as ``["faithfulness", "ndcg@10"]``; each with a value for a single sample.
+    engine, settings
+        Make the calls, and say whom to ask.
+    judge, embedder
+        In place of the configured ones: whatever a fixture of that name may return.
+
+    Raises
+    ------
+    UsageError
+        Unknown metrics, metrics over a set, metrics with an option that must be given; no judge, or one
+        that can't do what is asked.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        engine: Engine,
+        settings: Settings,
+        *,
+        judge: object = None,
+        embedder: object = None,
+    ) -> None:
+        from pytest_ragbench import building
+
+        if not names:
+            raise UsageError("no metric is named; `ragbench metrics` lists them")
+        self.metrics = {name: _metric(name) for name in dict.fromkeys(names)}
+        asking = [metric for metric in self.metrics.values() if metric.tasks]
+        self.judge = building.judge(judge, engine, settings) if asking else None
+        for metric in asking:
+            check_judge(metric, self.judge)  # type: ignore[arg-type]
+        embeds = any(metric.embedder for metric in self.metrics.values())
+        self.embedder = building.embedder(embedder, engine, settings) if embeds else None
+
+    def check_file(self, samples: Sequence[RagSample], where: str) -> None:
+        """Refuse a file whose samples, as far as seen, all lack what a metric needs.
+
+        Raises
+        ------
+        UsageError
+            Naming metric and field; a lack of some rows only is theirs alone.
+        """
+        for name, metric in self.metrics.items():
+            lacks = [_lack(metric, sample) for sample in samples]
+            if lacks and all(lacks):
+                raise UsageError(f"{where}: {name} can't be computed for any row: {lacks[0]}")
+
+    async def scores(self, sample: RagSample) -> dict[str, Outcome]:
+        """By metric, the score, or the error that stands in its place; on the engine's loop."""
+        found = await asyncio.gather(*(self._one(name, sample) for name in self.metrics))
+        return dict(zip(self.metrics, found, strict=True))
+
+    async def _one(self, name: str, sample: RagSample) -> Outcome:
+        try:
+            metric = check(name, sample, {})
+            return await compute(metric, sample, judge=self.judge, embedder=self.embedder, options={})
+        except RagbenchError as error:
+            return error
+
+
+def possible_metrics(sample: RagSample, judge_tasks: Mapping[str, Any] | Any, *, embedder: bool) -> list[str]:
+    """The metrics that this sample has all fields for and that this judge can do.
+
+    ``judge_tasks``: names of tasks, or None for a judge that does all.
+    """
+
+    def possible(metric: Metric) -> bool:
+        if metric.of == "set" or (metric.embedder and not embedder) or not metric.needs:
+            return False
+        able = judge_tasks is None or all(set(task.split("|")) & set(judge_tasks) for task in metric.tasks)
+        return able and _lack(metric, sample) is None
+
+    return [name for name in all_metrics() if _completes(name) and possible(find(name))]
+
+
+def _completes(name: str) -> bool:
+    """Whether the metric can be computed by its name alone (no cut-off, no option to be given)."""
+    try:
+        _metric(name)
+    except UsageError:
+        return False
+    return True
+
+
+def _metric(name: str) -> Metric:
+    metric = find(name)
+    if metric.of == "set":
+        raise UsageError(f"{name} is computed over a set, not for one sample; use it in a test: assert_over")
+    check_options(metric, {})
+    return metric
+
+
+def _lack(metric: Metric, sample: RagSample) -> str | None:
+    try:
+        check_needs(metric.adapted(sample, {}), sample)
+    except UsageError as error:
+        return str(error)
+    return None
