@@ -217,6 +217,7 @@ class RunBook:
 
         from pytest_ragbench import __version__
         from pytest_ragbench.report.clean import clean
+        from pytest_ragbench.report.revision import revision
 
         return {
             "id": self.state.run_id,
@@ -227,6 +228,7 @@ class RunBook:
             "platform": sys.platform,
             "settings": self.state.describe(),
             "sources": [clean(name) for name in self.state.settings.sources],
+            "git": revision(self.config.invocation_params.dir),
         }
 
 

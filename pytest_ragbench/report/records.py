@@ -43,7 +43,7 @@ def record(
         "test": node.nodeid,
         "outcome": _outcome(report, kind),
         "kind": kind,
-        "message": one_line(str(error), 500) if error is not None and kind else None,
+        "message": one_line(str(error).partition("\n")[0], 500) if error is not None and kind else None,
         "duration": float(report.duration),
         "question_id": getattr(question, "id", None) or (samples[0].id if samples else None),
         "samples": [_sample(sample) for sample in samples],

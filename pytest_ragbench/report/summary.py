@@ -110,6 +110,7 @@ class Summary:
             ],
             "calls": {
                 kind: {
+                    "cost": None,
                     **{name: value for name, value in entries.items() if not isinstance(value, list)},
                     **_quantiles(entries.get("latencies", [])),
                 }

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from pytest_ragbench.report.schema import report_schema
 from tests.servers.rag_server import RagServer, rag_server
 
 MODES: dict[str, list[str]] = {
@@ -40,7 +42,9 @@ class Project:
         return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
 
     def report(self, name: str = "out.json") -> dict[str, Any]:
+        """The JSON report; each is held against the schema."""
         loaded: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator(report_schema()).validate(loaded)
         return loaded
 
     def files(self) -> Sequence[Path]:

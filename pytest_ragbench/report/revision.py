@@ -1,0 +1,44 @@
+"""Which commit the tests were run on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from pytest_ragbench.report.clean import one_line
+
+
+def revision(directory: Path) -> dict[str, Any] | None:
+    """``run.git`` of the JSON report: commit, branch, dirty, directory. None where there is no git to ask.
+
+    ``directory`` is told from the top of the working tree, ``""`` at the top itself; ``branch`` is None on
+    a detached head, as most CI services check out; ``dirty`` where a tracked file was changed.
+    """
+    commit = _git(directory, "rev-parse", "HEAD")
+    prefix = _git(directory, "rev-parse", "--show-prefix")
+    if commit is None or prefix is None:
+        return None
+    branch = _git(directory, "symbolic-ref", "--quiet", "--short", "HEAD")
+    changed = _git(directory, "status", "--porcelain", "--untracked-files=no")
+    return {
+        "commit": commit,
+        "branch": one_line(branch, 200) if branch else None,
+        "dirty": bool(changed),
+        "directory": prefix.rstrip("/"),
+    }
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            ["git", "--no-optional-locks", *arguments],  # noqa: S607 - the user's git
+            cwd=directory,
+            capture_output=True,
+            timeout=10,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
