@@ -14,12 +14,15 @@ from pytest_ragbench.report.reading import Report
 FILE = "ragbench-report.schema.json"
 # The rest of the top level is written when the run ends.
 _ALWAYS = ["schema", "version", "run", "results", "complete"]
+# The rest of a score is written where there is one.
+_OF_A_SCORE = ["metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error"]
 
 
 def made_schema() -> dict[str, Any]:
     """The schema as the models have it: every field that a run writes is required, others are allowed."""
     made = Report.model_json_schema(by_alias=True, mode="serialization")
     made["required"] = _ALWAYS
+    made["$defs"]["Score"]["required"] = _OF_A_SCORE
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

@@ -44,7 +44,8 @@ class Project:
     def report(self, name: str = "out.json") -> dict[str, Any]:
         """The JSON report; each is held against the schema."""
         loaded: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        jsonschema.Draft202012Validator(report_schema()).validate(loaded)
+        wrong = jsonschema.Draft202012Validator(report_schema()).iter_errors(loaded)
+        assert [f"{error.json_path}: {error.message}" for error in wrong] == []
         return loaded
 
     def files(self) -> Sequence[Path]:
