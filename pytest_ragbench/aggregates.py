@@ -87,6 +87,8 @@ def assert_retrieval(
 ) -> Score:
     """Assert the mean of a retrieval metric over a question set (or over one sample).
 
+    ``"url_mrr"``, ``"url_hit_rate@5"`` ... compare the URLs of documents instead of the ids of chunks.
+
     Parameters
     ----------
     samples
@@ -96,7 +98,7 @@ def assert_retrieval(
     coverage
         Share of the questions (0..1) that must have a score. A failed request has none; with the
         default of 1 any failed request is an error, never a better or worse mean. Questions without
-        relevant ids (nothing to find) are left out and counted.
+        relevant ids (or URLs: nothing to find) are left out and counted.
 
     Raises
     ------
@@ -105,11 +107,14 @@ def assert_retrieval(
     EndpointError
         Fewer questions than ``coverage`` have a score.
     UsageError
-        No question has relevant ids, a reply had no chunk ids, or the threshold is unreadable.
+        No question has relevant ids (or URLs), a reply had no chunk ids, or the threshold is unreadable.
     """
     __tracebackhide__ = True
     here = runtime.current()
-    if "relevant_ids" not in find(metric).needs:
+    wanted_field = next(
+        (name for name in ("relevant_ids", "relevant_urls") if name in find(metric).needs), None
+    )
+    if wanted_field is None:
         raise UsageError(f"{metric} is no retrieval metric; write assert_over(samples, {metric!r}, ...)")
     if isinstance(samples, RagSample):
         samples = [samples]
@@ -119,11 +124,9 @@ def assert_retrieval(
         raise UsageError(f"{metric}: coverage must lie in 0..1, above 0, got {coverage!r}")
     failed: Mapping[str, Exception] = samples.failed if isinstance(samples, RagSamples) else {}
     answered = samples.answered if isinstance(samples, RagSamples) else list(samples)
-    relevant = [
-        sample for sample in answered if any(grade > 0 for grade in (sample.relevance or {}).values())
-    ]
+    relevant = [sample for sample in answered if _has(sample, wanted_field)]
     if answered and not relevant:
-        raise UsageError(f"{metric}: no question has relevant_ids; add such a column to the question file")
+        raise UsageError(f"{metric}: no question has {wanted_field}; add such a column to the question file")
     chosen = [check(metric, sample, options) for sample in relevant]
     known = chosen[0] if chosen else check(metric, _placeholder(), options)
     limit = parse_threshold(threshold, known.scale)
@@ -133,7 +136,7 @@ def assert_retrieval(
         _short(here, known, limit.text, failed, unscored, len(scores), wanted)
     mean = sum(score.value for score in scores.values()) / len(scores)
     left_out = len(answered) - len(relevant)
-    total = _total(known, mean, scores, wanted, left_out, relevant)
+    total = _total(known, mean, scores, wanted, {f"n_without_{wanted_field}": left_out}, relevant)
     passed = limit.met(mean)
     here.record(
         Result(
@@ -142,13 +145,20 @@ def assert_retrieval(
     )
     if not passed:
         raise QualityFailure(
-            _text(total, limit.shown(mean), limit.text, scores, relevant, len(samples)), [total]
+            _text(total, limit.shown(mean), limit.text, scores, relevant, len(samples), wanted_field), [total]
         )
     return total
 
 
+def _has(sample: RagSample, name: str) -> bool:
+    """Whether there is something to find."""
+    if name == "relevant_ids":
+        return any(grade > 0 for grade in (sample.relevance or {}).values())
+    return any(url.strip() for url in sample.relevant_urls or ())
+
+
 def _placeholder() -> RagSample:
-    return RagSample("(no answer)", context_ids=[], relevant_ids=["?"])
+    return RagSample("(no answer)", context_ids=[], relevant_ids=["?"], context_urls=[], relevant_urls=["?"])
 
 
 def _scores(
@@ -200,7 +210,7 @@ def _total(
     mean: float,
     scores: Mapping[int, Score],
     wanted: int,
-    left_out: int,
+    left_out: Mapping[str, int],
     samples: Sequence[RagSample],
 ) -> Score:
     worst = sorted(scores, key=lambda position: scores[position].value, reverse=metric.direction == "lower")
@@ -217,7 +227,7 @@ def _total(
             "n_scored": len(scores),
             "n_unscored": wanted - len(scores),
             "n_total": wanted,
-            "n_without_relevant_ids": left_out,
+            **left_out,
             "min": min(score.value for score in scores.values()),
             "max": max(score.value for score in scores.values()),
             "values": {samples[position].label: score.value for position, score in scores.items()},
@@ -232,10 +242,11 @@ def _text(
     scores: Mapping[int, Score],
     samples: Sequence[RagSample],
     n: int,
+    wanted_field: str,
 ) -> str:
     lines = [f"{total.metric} {shown}, wanted {threshold}: mean of {len(scores)} questions, {n} in the set"]
-    if total.details["n_without_relevant_ids"]:
-        lines.append(f"  left out   {total.details['n_without_relevant_ids']} questions without relevant ids")
+    if left_out := total.details[f"n_without_{wanted_field}"]:
+        lines.append(f"  left out   {left_out} questions without {wanted_field.replace('_', ' ')}")
     for index, finding in enumerate(total.evidence):
         where = next((sample for sample in samples if sample.label == finding.text), None)
         place = f"   {where.location}" if where is not None and where.location else ""

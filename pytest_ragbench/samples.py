@@ -76,9 +76,11 @@ class Question:
     reference: str | None = None
     reference_contexts: tuple[str, ...] | None = None
     relevant_ids: Relevance | None = None
+    relevant_urls: tuple[str, ...] | None = None
     answer: str | None = None
     contexts: tuple[str, ...] | None = None
     context_ids: tuple[str, ...] | None = None
+    context_urls: tuple[str, ...] | None = None
     lang: str | None = None
     must_pass: bool = False
     should_abstain: bool = False
@@ -112,6 +114,10 @@ class RagSample:
         Ids of ``contexts``, same order; compared as text.
     relevant_ids
         Ids of the documents that answer the question: a list, or ``{id: grade}``.
+    context_urls
+        URLs of the documents that ``contexts`` come from, same order; ``""`` for a chunk without one.
+    relevant_urls
+        URLs of the documents that answer the question: what was shown to the user, say.
     context_scores
         The retriever's own scores, same order as ``contexts``; shown, never used to re-rank.
     id
@@ -137,6 +143,8 @@ class RagSample:
     context_ids: Sequence[str] | None = None
     relevant_ids: Sequence[str] | Relevance | None = None
     context_scores: Sequence[float] | None = None
+    context_urls: Sequence[str] | None = None
+    relevant_urls: Sequence[str] | None = None
     id: str | None = None
     lang: str | None = None
     must_pass: bool = False
@@ -162,10 +170,12 @@ class RagSample:
         put(self, "reference_contexts", texts(self.reference_contexts, "reference_contexts"))
         put(self, "context_ids", ids(self.context_ids, "context_ids"))
         put(self, "relevant_ids", relevance(self.relevant_ids, "relevant_ids"))
+        for name in ("context_urls", "relevant_urls"):
+            put(self, name, texts(getattr(self, name), name))
         put(self, "tags", tuple(self.tags))
         if self.context_scores is not None:
             put(self, "context_scores", tuple(float(score) for score in self.context_scores))
-        for name in ("context_ids", "context_scores"):
+        for name in ("context_ids", "context_scores", "context_urls"):
             column = getattr(self, name)
             if column is not None and self.contexts is not None and len(column) != len(self.contexts):
                 raise UsageError(

@@ -112,6 +112,7 @@ class ReplyMapping(_Section):
     contexts: str | None = None
     context_ids: str | None = None
     context_scores: str | None = None
+    context_urls: str | None = None
     metadata: str | None = None
 
 

@@ -118,6 +118,7 @@ _METRICS: dict[str, Metric] = {}
 _FAMILIES = (
     "generation",
     "retrieval",
+    "real_users",
     "semantic",
     "end_to_end",
     "context",
@@ -385,6 +386,8 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
             raise UsageError(f"{where} needs {name}, which is blank")
         if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
             raise UsageError(f"{where} needs relevant_ids, and none of this question's has a grade above 0")
+        if name == "relevant_urls" and not any(url.strip() for url in value):
+            raise UsageError(f"{where} needs relevant_urls, and this question has none")
         if name == "reference_contexts" and not any(text.strip() for text in value):
             raise UsageError(f"{where} needs {name}, which is empty")
 
@@ -396,6 +399,8 @@ def _how(name: str) -> str:
                 ": the reply had no chunks. Map them (rag.reply.contexts), or use metrics that need the "
                 "answer only"
             )
+        case "context_urls":
+            return ": the reply names no documents of its chunks. Map them: rag.reply.context_urls"
         case "answer":
             return ": no answer was given"
         case _:

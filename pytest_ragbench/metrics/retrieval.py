@@ -22,7 +22,13 @@ def _columns(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
 
 
 def _scored(sample: RagSample, tools: Tools, value: float) -> Score:
-    ranking, relevant = _columns(sample)
+    return ranked(sample, tools, value, *_columns(sample))
+
+
+def ranked(
+    sample: RagSample, tools: Tools, value: float, ranking: tuple[str, ...], relevant: Relevance
+) -> Score:
+    """The score, its ranking as evidence."""
     found = [
         Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}") for rank, name in enumerate(ranking, 1)
     ]

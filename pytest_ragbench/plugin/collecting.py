@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pytest_ragbench.samples import Question
 
 MARKER_HELP = (
-    "rag_questions(path, *, tags=None, encoding=None, delimiter=None, columns=None): one test for each "
-    "question of a csv, jsonl, json or yaml file; path is relative to the test file."
+    "rag_questions(path, *, tags=None, encoding=None, delimiter=None, columns=None, table=None, query=None): "
+    "one test for each question of a csv, jsonl, json or yaml file, or of a database (sqlite:///FILE); path is "
+    "relative to the test file."
 )
 
 _LOADED = pytest.StashKey[dict[Any, "list[Question]"]]()
@@ -102,8 +103,8 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
         raise UsageError("the rag_questions mark names no file, and ragbench_questions is not set")
     else:
         return None
-    questions = _load(config, base / Path(path).expanduser(), options)
-    return _tagged(questions, tags, path)
+    questions = _load(config, _seen_from(base, path), options)
+    return _tagged(questions, tags)
 
 
 def _configured_base(config: pytest.Config, path: str) -> Path:
@@ -112,7 +113,13 @@ def _configured_base(config: pytest.Config, path: str) -> Path:
     return config.invocation_params.dir if typed else config.rootpath
 
 
-def _load(config: pytest.Config, path: Path, options: dict[str, Any]) -> list[Question]:
+def _seen_from(base: Path, path: str | Path) -> str | Path:
+    from pytest_ragbench.questions import sql
+
+    return sql.seen_from(base, str(path)) if sql.is_database(path) else base / Path(path).expanduser()
+
+
+def _load(config: pytest.Config, path: str | Path, options: dict[str, Any]) -> list[Question]:
     from pytest_ragbench.questions import load_questions
 
     loaded = config.stash.setdefault(_LOADED, {})
@@ -125,7 +132,7 @@ def _load(config: pytest.Config, path: Path, options: dict[str, Any]) -> list[Qu
     return loaded[key]
 
 
-def _tagged(questions: list[Question], tags: str | Sequence[str] | None, path: object) -> list[Question]:
+def _tagged(questions: list[Question], tags: str | Sequence[str] | None) -> list[Question]:
     if tags is None:
         return questions
     wanted = {tags} if isinstance(tags, str) else set(tags)
@@ -133,7 +140,8 @@ def _tagged(questions: list[Question], tags: str | Sequence[str] | None, path: o
     if not chosen:
         known = sorted({tag for question in questions for tag in question.tags})
         raise UsageError(
-            f"{path}: no question has a tag of {sorted(wanted)}; its tags: {', '.join(known) or 'none'}"
+            f"{questions[0].location}: no question here has a tag of {sorted(wanted)}; "
+            f"tags: {', '.join(known) or 'none'}"
         )
     return chosen
 

@@ -45,7 +45,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--ragbench-tier",
         action="append",
         metavar="NAME",
-        help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge, dialogue.",
+        help="Only tests of this tier: embedding (0), retrieval (1), generation (2), end_to_end (3), judge, "
+        "judge_pipeline, dialogue, real_users.",
     )
     group.addoption(
         "--ragbench-lookahead",

@@ -96,6 +96,15 @@ def relevance(value: Any) -> dict[str, float] | None:
     return grades
 
 
+def url_list(value: Any) -> tuple[str, ...] | None:
+    """URLs: a list (also as text), or URLs apart by white space, ``;``, ``|`` or ``,`` before the next one."""
+    if isinstance(value, str) and not value.strip().startswith("["):
+        # Of these signs only white space can't be part of a URL.
+        parts = re.split(r"[;|,]?\s+|[;|,](?=[a-zA-Z][\w+.-]*://|/)", value.strip())
+        return tuple(part for part in parts if part)
+    return None if value is None else tuple(_items(value))
+
+
 def tags(value: Any) -> tuple[str, ...] | None:
     """Tags: a list (also as text), or texts apart by ``,`` or ``;``; each once."""
     if value is None:
@@ -146,6 +155,8 @@ READ: dict[str, Callable[[Any], Any]] = {
     "reference_contexts": contexts,
     "context_ids": id_list,
     "relevant_ids": relevance,
+    "context_urls": url_list,
+    "relevant_urls": url_list,
     "lang": name,
     "must_pass": flag,
     "should_abstain": flag,

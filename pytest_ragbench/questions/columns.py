@@ -70,6 +70,13 @@ NAMES: dict[str, tuple[str, ...]] = {
         "релевантные id", "эталонные id", "id релевантных документов",
         "正解ID", "関連ID", "関連文書ID", "正解文書ID",
     ),
+    "context_urls": ("context_urls", "retrieved_urls", "chunk_urls"),
+    "relevant_urls": (
+        "relevant_urls", "relevant_url", "shown_url", "shown_urls", "confluence_url", "document_url", "doc_url",
+        "page_url", "article_url", "expected_url", "expected_urls", "gold_url", "gold_urls", "ground_truth_url",
+        "url документа", "ссылка на документ", "показанная ссылка",
+        "表示URL", "文書URL", "正解URL",
+    ),
     "lang": ("lang", "language", "locale", "язык", "言語"),
     "must_pass": ("must_pass", "critical", "обязательный", "обязательно", "критичный", "必須", "必須合格"),
     "should_abstain": (

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_ragbench.errors import QuestionFileError, UsageError
-from pytest_ragbench.questions import cells, columns, ids, readers
+from pytest_ragbench.questions import cells, columns, ids, readers, sql
 from pytest_ragbench.questions.reading import Problems, Reader, Row, Source, Unreadable
 from pytest_ragbench.samples import Location, Question, relevance
 from pytest_ragbench.scores import plain
@@ -28,15 +28,20 @@ def load_questions(
     columns: Mapping[str, str] | None = None,
     format: str | None = None,
     needs: Collection[str] = (),
+    table: str | None = None,
+    query: str | None = None,
 ) -> list[Question]:
-    """Read the questions of a file, of the files that a glob pattern finds, or of those in a directory.
+    """Read the questions of a file, of the files that a glob pattern finds, of those in a directory, or of a
+    table or query of a database.
 
     Several files are read in the order of their names, so that every worker has the same list.
 
     Parameters
     ----------
     path
-        A file, a pattern (``"q/**/*.csv"``) or a directory (its own files, not those below).
+        A file, a pattern (``"q/**/*.csv"``) or a directory (its own files, not those below). Or a database:
+        ``"sqlite:///support.db"``, a URL of SQLAlchemy's (extra ``sql``), or ``"env:NAME"`` for the
+        variable that holds the URL.
     encoding
         Of the file; otherwise that of its byte order mark, otherwise UTF-8. Never guessed.
     delimiter
@@ -48,6 +53,8 @@ def load_questions(
         ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"yaml"``; otherwise by the file's suffix.
     needs
         Fields that every question must have, as ``{"reference"}``.
+    table, query
+        Of a database, one of the two; ``"URL#table"`` names the table, too.
 
     Returns
     -------
@@ -57,14 +64,25 @@ def load_questions(
     Raises
     ------
     QuestionFileError
-        Naming file and line, and up to ten problems at once.
+        Naming file and line (or table and row), and up to ten problems at once.
     UsageError
         An argument makes no sense.
     """
     mapped = _checked_columns(columns or {})
     _check_arguments(delimiter, needs)
     problems = Problems()
-    drafts: list[_Draft] = []
+    if sql.is_database(path):
+        given = {"encoding": encoding, "delimiter": delimiter, "format": format}
+        if wrong := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"{wrong[0]} is for files, not for a database")
+        wanted = sql.database(str(path), table=table, query=query)
+        drafts = _from_database(wanted, Source(Path(), wanted.name, columns=mapped, problems=problems), needs)
+        named = _with_ids(drafts, problems)
+        problems.raise_any()
+        return named
+    if table is not None or query is not None:
+        raise UsageError(f"table and query are for databases, as sqlite:///support.db; {str(path)!r} is none")
+    drafts = []
     for file in find_files(path, format):
         source = Source(file, _shown_name(file), encoding, delimiter, mapped, problems)
         kind = readers.format_of(file.suffix, format)
@@ -164,16 +182,35 @@ def _shown_name(file: Path) -> str:
 
 
 def _read(reader: Reader, source: Source, needs: Collection[str]) -> list[_Draft]:
-    before = len(source.problems.found)
     try:
-        rows = list(reader.read(source.path.read_bytes(), source))
-    except Unreadable:
-        return []
+        data = source.path.read_bytes()
     except OSError as error:
         source.report(0, f"can't be read: {error.strerror or error}")
         return []
+    return _Mapper(reader, source, needs).drafts(_rows(reader, data, source))
+
+
+def _rows(reader: Reader, data: bytes, source: Source) -> list[Row]:
+    before = len(source.problems.found)
+    try:
+        rows = list(reader.read(data, source))
+    except Unreadable:
+        return []
     if not rows and len(source.problems.found) == before:
         source.report(0, "no questions")
+    return rows
+
+
+def _from_database(wanted: sql.Database, source: Source, needs: Collection[str]) -> list[_Draft]:
+    reader = sql.SqlReader(wanted)
+    rows = _rows(reader, b"", source)
+    # Where no column is the id by its name, the primary key is.
+    if (
+        rows
+        and reader.key
+        and "id" not in columns.resolve(tuple(rows[0].cells), source.columns).fields.values()
+    ):
+        source.columns = {**source.columns, "id": reader.key}
     return _Mapper(reader, source, needs).drafts(rows)
 
 

@@ -121,9 +121,11 @@ _COLUMNS = (
     "contexts",
     "context_ids",
     "context_scores",
+    "context_urls",
     "reference",
     "reference_contexts",
     "relevant_ids",
+    "relevant_urls",
     "lang",
     "latency",
 )
@@ -133,7 +135,7 @@ def _given(sample: RagSample) -> dict[str, Any]:
     """The columns that the callable's own sample fills; the question's text and id stay."""
     found = {name: getattr(sample, name) for name in _COLUMNS if getattr(sample, name) is not None}
     if sample.contexts is not None:
-        found |= {name: getattr(sample, name) for name in ("context_ids", "context_scores")}
+        found |= {name: getattr(sample, name) for name in ("context_ids", "context_scores", "context_urls")}
     return {**found, "metadata": sample.metadata}
 
 

@@ -326,6 +326,7 @@ def found_in(reply: Reply) -> dict[str, Any]:
         "contexts": reply.contexts,
         "context_ids": reply.context_ids,
         "context_scores": reply.context_scores,
+        "context_urls": reply.context_urls,
     }
     # Ids and scores belong to the contexts beside them: a question's own must not be mixed in.
     own = reply.contexts is not None or reply.context_ids is not None

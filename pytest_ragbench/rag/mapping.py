@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jmespath
 from jmespath.exceptions import JMESPathError, ParseError, UnknownFunctionError
@@ -18,6 +18,7 @@ from pytest_ragbench.rag.names import (
     IDS,
     SCORES,
     TEXTS,
+    URLS,
     WEAK_ANSWERS,
     WRAPPERS,
     get,
@@ -42,6 +43,7 @@ class Reply:
     context_ids: tuple[str, ...] | None = None
     context_scores: tuple[float, ...] | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    context_urls: tuple[str, ...] | None = None
 
 
 class ReplyReader:
@@ -78,15 +80,17 @@ class ReplyReader:
             chunks = _chunks(self._find("contexts", value), strict=True)
         else:
             chunks = _usual_chunks(value)
-        contexts, ids, scores = chunks
+        contexts, ids, scores, urls = chunks
         if "context_ids" in self._paths:
             ids = _ids(self._find("context_ids", value))
         if "context_scores" in self._paths:
             scores = _scores(self._find("context_scores", value))
-        for name, column in (("context_ids", ids), ("context_scores", scores)):
+        if "context_urls" in self._paths:
+            urls = _urls(self._find("context_urls", value))
+        for name, column in (("context_ids", ids), ("context_scores", scores), ("context_urls", urls)):
             if column is not None and contexts is not None and len(column) != len(contexts):
                 raise BadReply(f"rag.reply.{name} finds {len(column)} entries for {len(contexts)} contexts")
-        return Reply(answer, contexts, ids, scores, self._metadata(value))
+        return Reply(answer, contexts, ids, scores, self._metadata(value), urls)
 
     def _find(self, name: str, value: Any) -> Any:
         text, path = self._paths[name]
@@ -236,8 +240,16 @@ def reported_error(reply: Any) -> str | None:
     return None
 
 
-_Chunks = tuple[tuple[str, ...] | None, tuple[str, ...] | None, tuple[float, ...] | None]
-_NO_CHUNKS: _Chunks = (None, None, None)
+class _Chunks(NamedTuple):
+    texts: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+    urls: tuple[str, ...] | None = None
+
+
+_NO_CHUNKS = _Chunks()
+_NESTED = ("metadata", "meta", "node", "document", "payload")
+_WEB = re.compile(r"https?://\S+")
 _LINK = re.compile(r"https?://\S+|[^\s。、]+\.[A-Za-z0-9]{2,5}")
 
 
@@ -253,10 +265,12 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
             found = next((inner for key in CONTEXTS if isinstance(inner := get(found, key), list)), None)
             if found is None:
                 continue
+        if isinstance(found, list) and found and all(item is None for item in found):
+            raise BadReply(f"its {name}[0] is null, not a chunk; {keys_of(value)}")
         chunks = _chunks(found, strict=False)
-        if chunks[0] is not None:
+        if chunks.texts is not None:
             return chunks
-        only_ids = only_ids if only_ids[1] is not None else chunks
+        only_ids = only_ids if only_ids.ids is not None else chunks
     for name in WRAPPERS:
         inner = _usual_chunks(get(value, name), depth + 1)
         if inner != _NO_CHUNKS:
@@ -274,14 +288,15 @@ def _chunks(found: Any, *, strict: bool) -> _Chunks:
     texts = [_text_of(item) for item in items]
     if not strict and items:
         if all(text is None for text in texts):
-            return None, _ids_of(items), None
+            return _Chunks(ids=_ids_of(items), urls=_urls_of(items))
         if all(isinstance(item, str) and _LINK.fullmatch(item) for item in items):
-            return None, tuple(items), None
+            return _Chunks(ids=tuple(items), urls=_urls_of(items))
     for number, (item, text) in enumerate(zip(items, texts, strict=True)):
         if text is None:
             has = keys_of(item) if isinstance(item, Mapping) else f"it is {kind_of(item)}"
             raise BadReply(f"contexts[{number}] has no text: {has}; set rag.reply.contexts to the texts")
-    return tuple(text for text in texts if text is not None), _ids_of(items), _scores_of(items)
+    found = tuple(text for text in texts if text is not None)
+    return _Chunks(found, _ids_of(items), _scores_of(items), _urls_of(items))
 
 
 def _text_of(item: Any, depth: int = 0) -> str | None:
@@ -303,7 +318,7 @@ def _one_id(item: Any, depth: int = 0) -> str | None:
         found = get(item, name)
         if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
             return str(found)
-    for name in ("metadata", "meta", "node", "document", "payload"):
+    for name in _NESTED:
         inner = _one_id(get(item, name), depth + 1)
         if inner is not None:
             return inner
@@ -318,6 +333,37 @@ def _ids_of(items: Sequence[Any]) -> tuple[str, ...] | None:
 def _scores_of(items: Sequence[Any]) -> tuple[float, ...] | None:
     found = [_number(_first(item, SCORES)) for item in items]
     return tuple(score for score in found if score is not None) if found and None not in found else None
+
+
+def _one_url(item: Any, depth: int = 0) -> str:
+    """Where a chunk comes from; ``""`` where it doesn't say."""
+    if isinstance(item, str) and depth == 0:
+        return item if _WEB.fullmatch(item) else ""
+    if not isinstance(item, Mapping) or depth > 2:
+        return ""
+    for name in URLS:
+        found = get(item, name)
+        if isinstance(found, str) and found.strip():
+            return found
+    for name in IDS:
+        found = get(item, name)
+        if isinstance(found, str) and _WEB.fullmatch(found):
+            return found
+    inner = (_one_url(get(item, name), depth + 1) for name in _NESTED)
+    return next((url for url in inner if url), "")
+
+
+def _urls_of(items: Sequence[Any]) -> tuple[str, ...] | None:
+    """None where no chunk names its document."""
+    found = tuple(_one_url(item) for item in items)
+    return found if any(found) or not items else None
+
+
+def _urls(found: Any) -> tuple[str, ...]:
+    if not isinstance(found, list):
+        raise BadReply(f"rag.reply.context_urls finds {kind_of(found)}, not a list")
+    urls = [item if isinstance(item, str) or item is None else _one_url(item) for item in found]
+    return tuple(url or "" for url in urls)
 
 
 def _first(item: Any, names: Sequence[str]) -> Any:

@@ -56,6 +56,7 @@ IDS = (
     "path",
     "doc",
 )
+URLS = ("url", "uri", "link", "href", "source_url", "document_url", "page_url", "confluence_url", "web_url")
 SCORES = ("score", "similarity", "relevance", "relevance_score", "_score")
 
 

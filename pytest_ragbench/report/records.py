@@ -72,6 +72,8 @@ def _sample(sample: RagSample) -> dict[str, Any]:
         "reference": sample.reference,
         "reference_contexts": sample.reference_contexts,
         "relevant_ids": sample.relevance,
+        "context_urls": sample.context_urls,
+        "relevant_urls": sample.relevant_urls,
         "lang": sample.lang,
         "tags": sample.tags,
         "must_pass": sample.must_pass,

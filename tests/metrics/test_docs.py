@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragbench.metrics.registry import Metric, all_metrics
-from tests.metrics.test_local import BASES, OPTIONS, SAMPLES, any_judge
+from tests.metrics.test_local import BASES, COMPLETE, OPTIONS, any_judge, with_cut
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -50,13 +50,13 @@ def test_its_row_is_right(name: str) -> None:
 def test_its_calls_are_counted_right(name: str) -> None:
     from pytest_ragbench import score
 
-    sample = SAMPLES["en"].with_(
-        reference_contexts=["The warranty lasts two years."], context_ids=["1", "2"], relevant_ids=["1"]
-    )
     judge = any_judge()
-    base = name if name not in ("hit_rate", "recall", "precision", "judged") else f"{name}@2"
     score(
-        base, sample, judge=judge, embedder=lambda texts: [[1.0, 0.0] for _ in texts], **OPTIONS.get(name, {})
+        with_cut(name),
+        COMPLETE,
+        judge=judge,
+        embedder=lambda texts: [[1.0, 0.0] for _ in texts],
+        **OPTIONS.get(name, {}),
     )
     said = rows()[name][4]
     if said.startswith("n + 3"):  # less where no claim is wrong; tested with the metric

@@ -93,18 +93,31 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "aspect": {"definition": "Is it short?"},
     "rubric": {"rubric": {1: "bad", 2: "good"}},
 }
+COMPLETE = SAMPLES["en"].with_(
+    reference_contexts=["The warranty lasts two years."], context_ids=["1", "2"], relevant_ids=["1"],
+    context_urls=["https://w/1", "https://w/2"], relevant_urls=["https://w/1"],
+)  # fmt: skip
+"""Whatever a metric may need."""
+
+
+def with_cut(name: str) -> str:
+    cut = name.removeprefix("url_") in ("hit_rate", "recall", "precision", "judged")
+    return f"{name}@2" if cut else name
+
+
 BASES = sorted(name for name, known in all_metrics().items() if known.of == "sample")
 
 
 @pytest.mark.parametrize("name", BASES)
 def test_every_metric_of_a_sample(name: str) -> None:
-    sample = SAMPLES["en"].with_(
-        reference_contexts=["The warranty lasts two years."], context_ids=["1", "2"], relevant_ids=["1"]
-    )
-    base = name if name not in ("hit_rate", "recall", "precision", "judged") else f"{name}@2"
+    base = with_cut(name)
     judge = any_judge()
     found = score(
-        base, sample, judge=judge, embedder=lambda texts: [[1.0, 0.0] for _ in texts], **OPTIONS.get(name, {})
+        base,
+        COMPLETE,
+        judge=judge,
+        embedder=lambda texts: [[1.0, 0.0] for _ in texts],
+        **OPTIONS.get(name, {}),
     )
     assert found.metric == base
     known = all_metrics()[name]

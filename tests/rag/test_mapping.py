@@ -331,3 +331,29 @@ def test_the_charset_that_html_names(ask: Ask, service: Service) -> None:
 def test_without_chunks_the_contexts_are_none(ask: Ask, service: Service) -> None:
     service.acts = [as_json({"answer": "a"})]
     assert ask().contexts is None
+
+
+@pytest.mark.parametrize(
+    ("chunks", "urls"),
+    [
+        ([{"text": "a", "url": "https://w/1"}, {"text": "b", "metadata": {"source": "https://w/2"}}], ("https://w/1", "https://w/2")),
+        ([{"text": "a", "link": "/wiki/1"}, {"text": "b"}], ("/wiki/1", "")),
+        ([{"text": "a", "id": "7", "source": "faq.md"}], None),
+        (["https://w/1", "https://w/2"], ("https://w/1", "https://w/2")),
+        ([], ()),
+    ],
+)  # fmt: skip
+def test_urls_of_chunks(chunks: list[Any], urls: tuple[str, ...] | None) -> None:
+    assert read({"answer": "a", "chunks": chunks}).context_urls == urls
+
+
+def test_urls_by_a_path_of_their_own() -> None:
+    found = read({"answer": "a", "chunks": ["c", "d"], "pages": ["https://w/1", None]}, context_urls="pages")
+    assert found.context_urls == ("https://w/1", "")
+    with pytest.raises(BadReply, match="context_urls finds 1 entries for 2 contexts"):
+        read({"answer": "a", "chunks": ["c", "d"], "pages": ["https://w/1"]}, context_urls="pages")
+
+
+def test_a_null_is_no_chunk() -> None:
+    with pytest.raises(BadReply, match=r"its chunks\[0\] is null, not a chunk"):
+        read({"answer": "a", "chunks": [None]})

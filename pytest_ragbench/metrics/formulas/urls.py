@@ -1,0 +1,45 @@
+"""When two URLs name the same document."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def document_of(url: str) -> str:
+    """The URL in the form in which equal documents are equal texts.
+
+    The place inside the page (``#section``) goes, and so do ``http`` or ``https``, the default port, the
+    case of the host, a slash at the end and percent-encoding. The query stays: ``?pageId=7`` names a page.
+    A fragment that is a path (``#/guide``, ``#!guide``) stays, too. What is no URL is compared as text.
+    """
+    text = unicodedata.normalize("NFC", url.strip())
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return text
+    scheme = parts.scheme.lower()
+    if not parts.netloc:
+        return _decoded(text.partition("#")[0]) if text.startswith("/") else text
+    host = (parts.hostname or "").lower()
+    if port is not None and port != _DEFAULT_PORTS.get(scheme):
+        host += f":{port}"
+    start = f"//{host}" if scheme in _DEFAULT_PORTS else f"{scheme}://{host}"
+    fragment = f"#{parts.fragment}" if parts.fragment.startswith(("/", "!")) else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return start + _decoded(parts.path) + _decoded(query + fragment)
+
+
+def _decoded(part: str) -> str:
+    return unicodedata.normalize("NFC", unquote(part)).rstrip("/")
+
+
+def documents_of(urls: Iterable[str]) -> tuple[str, ...]:
+    """The ranking of documents; a chunk without a URL keeps its rank, and is like no other."""
+    return tuple(
+        document_of(url) if url.strip() else f"(no URL at rank {rank})" for rank, url in enumerate(urls, 1)
+    )
