@@ -26,6 +26,7 @@ _HOME = {
     "assert_semantic_similarity": "assertions",
     "assert_search_rag": "assertions",
     "assert_abstains": "assertions",
+    "assert_expected": "expectations",
     "assert_retrieval": "aggregates",
     "assert_answer_accuracy": "asserts",
     "assert_answer_correctness": "asserts",
@@ -310,6 +311,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.errors import (
         UsageError as UsageError,
     )
+    from pytest_ragbench.expectations import assert_expected as assert_expected
     from pytest_ragbench.metrics.critics import define_aspect as define_aspect
     from pytest_ragbench.metrics.critics import define_rubric as define_rubric
     from pytest_ragbench.metrics.registry import Metric as Metric

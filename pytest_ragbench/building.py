@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.settings import RagSettings, Settings, load_settings
+from pytest_ragbench.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
@@ -79,10 +79,12 @@ def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     UsageError
         No service is configured.
     """
-    if isinstance(value, str):
-        from pytest_ragbench.rag import http_retriever
+    if value is None:
+        value = settings.rag.retriever
+    if isinstance(value, (str, Mapping)):
+        from pytest_ragbench.rag.specs import retriever_of
 
-        return http_retriever(_at(settings.rag, value), engine)
+        return retriever_of(value, engine, settings.rag)
     if value is not None:
         from pytest_ragbench.rag import retriever_from
 
@@ -95,19 +97,6 @@ def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     from pytest_ragbench.rag import http_retriever
 
     return http_retriever(settings.rag, engine)
-
-
-def _at(rag: RagSettings, url: str) -> RagSettings:
-    """The configured service, but at ``url``."""
-    from pydantic import ValidationError
-
-    try:
-        return RagSettings.model_validate({**rag.model_dump(), "url": url})
-    except ValidationError as error:
-        said = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(
-            f"the fixture 'retriever' returned {url!r} as the service's URL: it {said}"
-        ) from None
 
 
 def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:

@@ -120,6 +120,9 @@ class RagSettings(_Section):
     """The system under test."""
 
     url: HttpUrl | None = None
+    retriever: str | None = Field(
+        default=None, description="In place of a service: 'MODULE:OBJECT' and other one-line forms."
+    )
     method: Literal["GET", "POST", "PUT"] = "GET"
     path: str = "/llm/search-rag"
     parameter: str | None = Field(

@@ -65,6 +65,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         select(config, items)
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if not file_path.name.endswith((".rag.yaml", ".rag.yml")):
+        return None
+    from pytest_ragbench.plugin.yaml_files import RagYamlFile
+
+    return RagYamlFile.from_parent(parent, path=file_path)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     collecting.parametrize(metafunc)
 

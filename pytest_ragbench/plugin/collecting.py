@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,8 +94,11 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
         raise UsageError(
             f"rag_questions takes one path, got {args!r}; use a directory or a pattern for several files"
         )
-    path: str | Path | None = args[0] if args else options.pop("path", None)
+    given: Any = args[0] if args else options.pop("path", None)
     tags = options.pop("tags", None)
+    if given is not None and not isinstance(given, (str, os.PathLike)):
+        return _tagged(_in_code(given, item), tags, "rag_questions")
+    path = given
     if path is not None:
         base = item.path.parent
     elif configured := state_of(config).settings.questions:
@@ -105,6 +109,13 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
         return None
     questions = _load(config, _seen_from(base, path), options)
     return _tagged(questions, tags)
+
+
+def _in_code(value: Any, item: pytest.Item) -> list[Question]:
+    """Questions that the mark itself holds."""
+    from pytest_ragbench.questions import questions_from
+
+    return questions_from(value, where=f"{item.nodeid}: rag_questions")
 
 
 def _configured_base(config: pytest.Config, path: str) -> Path:
@@ -177,15 +188,27 @@ def _check_thresholds(questions: Sequence[Question]) -> None:
 
 
 def _mark(tag: str, question: Question, known: set[str], config: pytest.Config) -> pytest.MarkDecorator:
-    where = f"{question.location or question.id}"
+    if tag in known:
+        return check_mark(tag, f"{question.location or question.id}", None)
+    known.add(tag)
+    return check_mark(tag, f"{question.location or question.id}", config)
+
+
+def check_mark(tag: str, where: str, config: pytest.Config | None) -> pytest.MarkDecorator:
+    """The mark that a tag becomes, made known to ``config`` (None: it is already).
+
+    Raises
+    ------
+    UsageError
+        The tag can't be a mark.
+    """
     if tag in _RESERVED or tag.startswith("_") or not tag.replace("-", "_").isidentifier():
         raise UsageError(
             f"{where}: tag {tag!r} can't become a mark: use letters, digits, '_' and '-', and no name that pytest "
             "gives a meaning"
         )
-    if tag not in known:
+    if config is not None:
         config.addinivalue_line("markers", f"{tag}: tag in a question file")
-        known.add(tag)
     mark: pytest.MarkDecorator = getattr(pytest.mark, tag)
     return mark
 

@@ -38,7 +38,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     kind = kind_of(error)
     phase = call.when
     if error is not None and kind is not None:
-        _tidy(report, error, kind)
+        _tidy(report, error, kind, item)
         if kind != "quality":
             # Neither xfail nor the call phase may hide an outage: ERROR, and <error> in JUnit.
             report.outcome = "failed"
@@ -68,20 +68,23 @@ def _plain(value: object) -> object:
     return plain(value)
 
 
-def _tidy(report: pytest.TestReport, error: BaseException, kind: str) -> None:
+def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pytest.Item) -> None:
     """Our message alone in the summary line; no frame of ours in the traceback; no control characters."""
     longrepr = report.longrepr
     crash = getattr(longrepr, "reprcrash", None)
     traceback = getattr(longrepr, "reprtraceback", None)
-    if crash is None or traceback is None:
+    if traceback is None:
         return
     message = clean(str(error)) or type(error).__name__
     name = f"{type(error).__module__}.{type(error).__qualname__}: "
     # The type tells one kind of error from another; a failure needs none, its first line stands alone.
     said = message if kind == "quality" else f"{type(error).__name__}: {message}"
     last = traceback.reprentries[-1] if traceback.reprentries else None
+    hidden = str(getattr(traceback, "extraline", "") or "").startswith("All traceback entries are hidden")
+    if crash is None or hidden:  # a test without Python
+        crash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, said)
     where = getattr(getattr(last, "reprfileloc", None), "path", "") or ""
-    if last is None or _is_ours(where):
+    if last is None or hidden or _is_ours(where):
         lines = [f"E   {line}" for line in said.splitlines()]
         crash = ReprFileLocation(crash.path, crash.lineno, said)
         plain_traceback = ReprTraceback(

@@ -54,6 +54,8 @@ def tiers_of(item: pytest.Item) -> set[str]:
 
     metrics = all_metrics()
     named = {name.removeprefix("assert_").partition("@")[0] for name in _names(code)}
+    written = getattr(getattr(item, "function", None), "ragbench_metrics", ())  # in a *.rag.yaml file
+    named |= {name.partition("@")[0] for name in written}
     if callspec := getattr(item, "callspec", None):  # parametrised by metric
         named |= {value.partition("@")[0] for value in callspec.params.values() if isinstance(value, str)}
     tiers: set[str] = {metrics[name].tier for name in named & set(metrics)}

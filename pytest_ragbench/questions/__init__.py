@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_ragbench.questions.contexts import parse_contexts
     from pytest_ragbench.questions.ids import test_id, test_ids
-    from pytest_ragbench.questions.inline import question_from
+    from pytest_ragbench.questions.inline import question_from, questions_from
     from pytest_ragbench.questions.loader import load_questions
 
-__all__ = ["load_questions", "parse_contexts", "question_from", "test_id", "test_ids"]
+__all__ = ["load_questions", "parse_contexts", "question_from", "questions_from", "test_id", "test_ids"]
 
 # Resolved on first use: the plugin imports this room in every pytest run of the machine.
 _HOMES = {
     "load_questions": "loader",
     "parse_contexts": "contexts",
     "question_from": "inline",
+    "questions_from": "inline",
     "test_id": "ids",
     "test_ids": "ids",
 }

@@ -217,6 +217,8 @@ def _known(name: str, names: Sequence[str]) -> str | None:
         return "reference_contexts" if _DEEPEVAL & {normal(other) for other in names} else "contexts"
     if plain in _FIELD_OF:
         return _FIELD_OF[plain]
+    if plain == "expect":  # of *.rag.yaml tests
+        return "metadata.expect"
     if match := _THRESHOLD.fullmatch(name.strip()):
         return f"thresholds.{match[1].strip()}"
     root, dot, inner = name.partition(".")

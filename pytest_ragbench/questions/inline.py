@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench.errors import QuestionFileError
 from pytest_ragbench.questions import readers
 from pytest_ragbench.questions.loader import _Mapper, _with_ids
 from pytest_ragbench.questions.reading import Problems, Row, Source
@@ -28,3 +30,72 @@ def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "
     [question] = _with_ids(drafts, problems)
     own = drafts[0].fields.get("id")
     return replace(question, id=own if own is not None else default_id, location=None)
+
+
+def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
+    """The questions that a program already has.
+
+    Parameters
+    ----------
+    value
+        A list (or any iterable) of texts, mappings of columns and Questions; a pandas or polars data frame; a
+        Hugging Face dataset; a ``ragas`` or LangSmith dataset's rows. Names of columns as in question files.
+    where
+        How messages call it; rows are counted from 1.
+
+    Raises
+    ------
+    QuestionFileError
+        As :func:`~pytest_ragbench.load_questions`.
+    """
+    problems = Problems()
+    source = Source(Path(where), where, problems=problems)
+    rows = [
+        item if isinstance(item, Question) else Row(number, _cells(item, number, source))
+        for number, item in enumerate(_items(value, where), start=1)
+    ]
+    mapped = [row for row in rows if isinstance(row, Row)]
+    drafts = iter(_with_ids(_Mapper(readers.reader("json"), source, ()).drafts(mapped), problems))
+    problems.raise_any()
+    found = [item if isinstance(item, Question) else next(drafts) for item in rows]
+    if not found:
+        raise QuestionFileError(f"{where}: no questions")
+    return found
+
+
+def _items(value: Any, where: str) -> Iterable[Any]:
+    """The rows, whatever library holds them; none of them is imported here."""
+    for method, arguments in (("to_dicts", {}), ("to_dict", {"orient": "records"}), ("to_pylist", {})):
+        if callable(getattr(value, method, None)) and not isinstance(
+            value, Mapping
+        ):  # polars, pandas, pyarrow
+            try:
+                return list(getattr(value, method)(**arguments))
+            except TypeError:
+                continue
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        hint = "; choose a split of it, as dataset['test']" if isinstance(value, Mapping) else ""
+        raise QuestionFileError(
+            f"{where}: wanted a list of questions or a table, got {type(value).__name__}{hint}"
+        )
+    return value
+
+
+def _cells(item: Any, number: int, source: Source) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"question": item}
+    if not isinstance(item, Mapping):
+        source.report(number, f"wanted a text or a mapping of columns, got {type(item).__name__}")
+        return {"question": "-"}
+    return {str(name): _plain(cell) for name, cell in item.items()}
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as JSON would have it; NaN, NA and NaT are how tables write that nothing is there."""
+    if hasattr(cell, "tolist"):  # numpy
+        cell = cell.tolist()
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    if type(cell).__name__ in ("NAType", "NaTType"):
+        return None
+    return [_plain(part) for part in cell] if isinstance(cell, (list, tuple)) else cell

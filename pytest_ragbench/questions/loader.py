@@ -114,6 +114,7 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
             for entry in sorted(file.iterdir())
             if entry.is_file()
             and not entry.name.startswith(".")
+            and not entry.name.endswith((".rag.yaml", ".rag.yml"))  # tests, not questions
             and (format or entry.suffix.lower() in readers.SUFFIXES)
         ]
         if not found:

@@ -34,9 +34,13 @@ def headline(miss: Miss) -> str:
     return f"{miss.name} {miss.threshold.shown(miss.score.value)}, wanted {miss.threshold.text}{said}"
 
 
-def failure_text(sample: RagSample, misses: Sequence[Miss], notes: Sequence[str] = ()) -> str:
-    """All misses of one sample with their evidence; ``notes`` tell of metrics that have no score."""
-    lines = ["; ".join(headline(miss) for miss in misses)]
+def failure_text(
+    sample: RagSample, misses: Sequence[Miss], notes: Sequence[str] = (), said: Sequence[str] = ()
+) -> str:
+    """All misses of one sample with their evidence; ``notes`` tell of metrics that have no score, ``said``
+    of what was found without a metric.
+    """
+    lines = ["; ".join([*(one_line(text, 300) for text in said), *(headline(miss) for miss in misses)])]
     lines += [f"  no score: {one_line(note, 300)}" for note in notes]
     where = f"   ({sample.location})" if sample.location else ""
     lines += _field("question", sample.question + where)

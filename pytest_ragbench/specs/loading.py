@@ -1,0 +1,335 @@
+"""From a ``*.rag.yaml`` file to cases, every error with its file and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.expectations import Expectations
+from pytest_ragbench.questions import ids, readers
+from pytest_ragbench.questions.loader import _Mapper, _shown_name, _with_ids, load_questions
+from pytest_ragbench.questions.readers.yaml_list import _Builder, _explained, _line, _line_of
+from pytest_ragbench.questions.reading import Problems, Row, Source, Unreadable
+from pytest_ragbench.samples import Question
+from pytest_ragbench.specs.model import QuestionsFile, Suite, Test
+
+if TYPE_CHECKING:
+    import yaml
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test of the file, everything checked.
+
+    ``retrievers`` and ``judges`` are specs by name; empty: the fixture of that name.
+    """
+
+    name: str
+    line: int
+    questions: tuple[Question, ...] | None
+    test: Test
+    retrievers: Mapping[str, Any] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
+    expected: Mapping[str, tuple[Expectations, ...]] = field(default_factory=dict)
+    """By question id, what its own ``expect`` adds."""
+
+    def expectations(self, question_id: str | None) -> tuple[Expectations, ...]:
+        """What this question's answer must be like."""
+        return (*self.test.expect, *self.expected.get(question_id or "", ()))
+
+
+def load_suite(path: Path) -> list[Case]:
+    """The tests of a file.
+
+    Raises
+    ------
+    UsageError
+        Naming file and line of everything that is wrong, up to ten at once.
+    """
+    return _Loader(path).cases()
+
+
+class _Loader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems = Problems()
+        self.source = Source(path, _shown_name(path), problems=self.problems)
+
+    def cases(self) -> list[Case]:
+        try:
+            self.root = self._root()
+            builder = _TypedBuilder(self.source, limit=200_000 + self.path.stat().st_size)
+            self.data = builder.value(self.root)
+        except Unreadable:
+            self.problems.raise_any()
+        except OSError as error:
+            raise UsageError(f"{self.source.name}: can't be read: {error.strerror}") from None
+        self.problems.raise_any()
+        suite = self._suite()
+        found = [self._case(suite, test, place) for place, test in enumerate(suite.cases(self._stem()))]
+        self._check_names(found)
+        self.problems.raise_any()
+        return found
+
+    def _stem(self) -> str:
+        return re.sub(r"\.rag\.ya?ml$", "", self.path.name)
+
+    def _root(self) -> yaml.MappingNode:
+        import yaml
+
+        text = self.source.text(self.path.read_bytes())
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            root = yaml.compose(text, Loader=loader)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+            self.source.stop(
+                mark.line + 1 if mark else _line_of(error, text), f"not YAML: {_explained(error)}"
+            )
+        except RecursionError:
+            self.source.stop(0, "not readable YAML: nested too deeply")
+        if not isinstance(root, yaml.MappingNode):
+            self.source.stop(
+                _line(root) if root is not None else 0,
+                "wanted a mapping with 'questions' or 'tests', as in docs/yaml-tests.md",
+            )
+        return root
+
+    def line(self, *path: str | int) -> int:
+        """The line of what a path leads to, or of as much of it as there is."""
+        import yaml
+
+        node: yaml.Node = self.root
+        line = _line(node)
+        for part in path:
+            if isinstance(node, yaml.MappingNode):
+                found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+                if found is None:
+                    continue  # a part of a name that pydantic adds
+                line, node = _line(found[0]), found[1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                node = node.value[part]
+                line = _line(node)
+        return line
+
+    def report(self, path: Sequence[str | int], message: str) -> None:
+        self.source.report(self.line(*path), message)
+
+    def _suite(self) -> Suite:
+        try:
+            suite = Suite.model_validate(self.data)
+        except ValidationError as error:
+            for problem in error.errors():
+                self.report(problem["loc"], _message(problem))
+            self.problems.raise_any()
+            raise
+        short = sorted(suite.model_fields_set & (set(Test.model_fields) - {"retrievers", "judges"}))
+        if suite.tests is not None and short:
+            self.report(short[:1], f"{short[0]!r} beside 'tests': write it into 'defaults', or into a test")
+        if suite.tests == ():
+            self.report(["tests"], "the list is empty: no tests")
+        self.problems.raise_any()
+        return suite
+
+    def _case(self, suite: Suite, test: Test, place: int) -> Case:
+        where: tuple[str | int, ...] = ("tests", place) if suite.tests is not None else ()
+        questions, expected = self._questions(test, (*where, "questions"))
+        for kind in ("thresholds", "over"):
+            for name, limit in getattr(test, kind).items():
+                self._check_limit(name, limit, self._origin(where, kind, name), over=kind == "over")
+        for question in questions or ():
+            for name, limit in question.thresholds.items():
+                self._check_limit(name, limit, None, over=False, question=question)
+        own = any(question.thresholds for question in questions or ()) or bool(expected)
+        if not (test.thresholds or test.over or test.expect or own):
+            self.report(where, f"test {test.name!r} asserts nothing: give it thresholds, over or expect")
+        retrievers = self._chosen(
+            suite.retrievers, test.retriever, test.retrievers, (*where, "retriever"), "retriever"
+        )
+        judges = self._chosen(suite.judges, test.judge, test.judges, (*where, "judge"), "judge")
+        return Case(
+            str(test.name), self.line(*where), tuple(questions) if questions is not None else None,
+            test, retrievers, judges, expected,
+        )  # fmt: skip
+
+    def _origin(self, where: tuple[str | int, ...], kind: str, name: str) -> tuple[str | int, ...]:
+        """Where a threshold is written: in the test, else in the defaults."""
+        inner: Any = self.data
+        for part in where:
+            inner = inner[part]
+        written = inner.get(kind) or {}
+        return (*where, kind, name) if name in written else ("defaults", kind, name)
+
+    def _check_limit(
+        self,
+        name: str,
+        limit: Any,
+        path: Sequence[str | int] | None,
+        *,
+        over: bool,
+        question: Question | None = None,
+    ) -> None:
+        from pytest_ragbench.metrics.registry import check_options, find
+        from pytest_ragbench.thresholds import parse_threshold
+
+        try:
+            metric = find(name)
+            if not over and metric.of == "set":
+                raise UsageError(f"{name} is computed over a set: write it under 'over'")
+            check_options(metric, {})
+            if limit is not None:
+                parse_threshold(limit, metric.scale)
+        except UsageError as error:
+            line = self.line(*path) if path is not None else _line_in(question)
+            self.source.report(line, f"threshold of {name}: {error}")
+
+    def _chosen(
+        self, known: Mapping[str, Any], one: Any, many: Sequence[str], path: tuple[str | int, ...], what: str
+    ) -> dict[str, Any]:
+        for name in many:
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                self.report(
+                    (*path[:-1], f"{what}s"), f"there is no {what} {name!r}; the file's {what}s: {listed}"
+                )
+        if many:
+            return {name: known.get(name) for name in many}
+        if one is None:
+            return {}
+        return {one: known[one]} if isinstance(one, str) and one in known else {"": one}
+
+    # Questions
+
+    def _questions(
+        self, test: Test, path: tuple[str | int, ...]
+    ) -> tuple[list[Question] | None, dict[str, tuple[Expectations, ...]]]:
+        """None where the test names none: then those of the configuration are asked."""
+        given = test.questions
+        if given is None:
+            return None, {}
+        if isinstance(given, (list, tuple)):
+            return self._inline(given, path)
+        try:
+            found = self._from_file(given)
+        except ValidationError as error:
+            for problem in error.errors():
+                self.report((*path, *problem["loc"]), _message(problem))
+            return [], {}
+        except UsageError as error:
+            self.report(path, str(error))
+            return [], {}
+        expected = {}
+        for question in found:
+            if "expect" in question.metadata:
+                expected[question.id] = self._expect(question.metadata["expect"], None, question)
+        return found, expected
+
+    def _from_file(self, given: Any) -> list[Question]:
+        spec = QuestionsFile.model_validate(given if isinstance(given, Mapping) else {"file": given})
+        found = load_questions(
+            self.path.parent / Path(spec.file).expanduser(),
+            encoding=spec.encoding, delimiter=spec.delimiter, format=spec.format, columns=spec.columns,
+        )  # fmt: skip
+        wanted = set(spec.tags)
+        chosen = [question for question in found if not wanted or wanted & set(question.tags)]
+        if not chosen:
+            raise QuestionFileError(f"{spec.file}: no question has a tag of {sorted(wanted)}")
+        return chosen
+
+    def _inline(
+        self, given: Sequence[Any], path: tuple[str | int, ...]
+    ) -> tuple[list[Question], dict[str, tuple[Expectations, ...]]]:
+        rows: list[Row] = []
+        raw: dict[int, tuple[Any, int]] = {}
+        if not given:
+            self.report(path, "the list is empty: no questions")
+        for place, item in enumerate(given):
+            line = self.line(*path, place)
+            cells = dict(item) if isinstance(item, Mapping) else {"question": item}
+            if "expect" in cells:
+                raw[line] = (cells.pop("expect"), place)
+            rows.append(Row(line, cells))
+        drafts = _Mapper(readers.reader("yaml"), self.source, ()).drafts(rows)
+        found = _with_ids(drafts, self.problems) if drafts else []
+        expected = {}
+        for question in found:
+            line = question.location.line if question.location else 0
+            if line in raw:
+                value, place = raw[line]
+                expected[question.id] = self._expect(value, (*path, place, "expect"), question)
+        return found, expected
+
+    def _expect(
+        self, value: Any, path: tuple[str | int, ...] | None, question: Question
+    ) -> tuple[Expectations, ...]:
+        parts = value if isinstance(value, list) else [value]
+        found = []
+        for place, part in enumerate(parts):
+            try:
+                found.append(Expectations.model_validate(part))
+            except ValidationError as error:
+                for problem in error.errors():
+                    where = (*(path or ()), *([place] if isinstance(value, list) else []), *problem["loc"])
+                    line = self.line(*where) if path is not None else _line_in(question)
+                    self.source.report(line, _message({**problem, "loc": ("expect", *problem["loc"])}))
+        return tuple(found)
+
+    def _check_names(self, found: Sequence[Case]) -> None:
+        seen: dict[str, int] = {}
+        for case in found:
+            name = ids.test_id(case.name)
+            if name in seen:
+                self.source.report(
+                    case.line, f"a second test is called {case.name!r}, as that in line {seen[name]}"
+                )
+            seen[name] = case.line
+
+
+def _line_in(question: Question | None) -> int:
+    return question.location.line if question is not None and question.location is not None else 0
+
+
+def _message(problem: Mapping[str, Any]) -> str:
+    name = ".".join(part for part in problem["loc"] if isinstance(part, str) and part != "tests")
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {str(problem['loc'][-1])!r}{_near(problem['loc'])}"
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{name}: {said[:1].lower()}{said[1:]}"
+
+
+def _near(path: Sequence[str | int]) -> str:
+    from difflib import get_close_matches
+
+    inside = [part for part in path[:-1] if isinstance(part, str)]
+    model: Any = Suite if not inside else Test
+    if inside and inside[-1] == "expect":
+        model = Expectations
+    elif inside and inside[-1] == "questions":
+        model = QuestionsFile
+    close = get_close_matches(str(path[-1]), model.model_fields, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(model.model_fields)}"
+
+
+class _TypedBuilder(_Builder):
+    """Texts as they are written, but values below ``json_path`` as YAML means them: ``30`` is a number."""
+
+    def mapping(self, node: yaml.Node) -> dict[str, Any]:
+        found = super().mapping(node)
+        for key, value in node.value:
+            if key.value == "json_path":
+                found["json_path"] = self._typed(value)
+        return found
+
+    def _typed(self, node: yaml.Node) -> Any:
+        import yaml
+
+        try:
+            return yaml.safe_load(yaml.serialize(node, allow_unicode=True))
+        except yaml.YAMLError as error:
+            self.source.stop(_line(node), f"not YAML: {_explained(error)}")

@@ -1,0 +1,66 @@
+"""What a test of a ``*.rag.yaml`` file does when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.assertions import assert_quality
+from pytest_ragbench.errors import QualityFailure, RagbenchError
+from pytest_ragbench.report.failure import failure_text
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.sets import assert_over
+
+if TYPE_CHECKING:
+    from pytest_ragbench.specs.loading import Case
+
+
+def check_sample(case: Case, sample: RagSample) -> None:
+    """Assert what the test expects of one answer; everything that is wrong with it is said at once.
+
+    Raises
+    ------
+    QualityFailure
+        An expectation does not hold, or a metric misses its threshold.
+    UsageError, Unscored
+        As the helpers for Python tests.
+    """
+    __tracebackhide__ = True
+    problems = [problem for part in case.expectations(sample.id) for problem in part.problems(sample)]
+    limits: dict[str, Any] = {**case.test.thresholds, **sample.thresholds}
+    missed: QualityFailure | None = None
+    if limits:
+        try:
+            assert_quality(sample, limits)
+        except QualityFailure as failure:
+            missed = failure
+        except RagbenchError as error:
+            if not problems:
+                raise
+            raise QualityFailure(failure_text(sample, [], [str(error)], said=problems)) from None
+    if problems:
+        if missed is None:
+            raise QualityFailure(failure_text(sample, [], said=problems))
+        raise QualityFailure("; ".join([*problems, str(missed)]), missed.scores) from None
+    if missed is not None:
+        raise missed
+
+
+def check_samples(case: Case, samples: Sequence[RagSample]) -> None:
+    """Assert the means over all answers; every miss is said.
+
+    Raises
+    ------
+    QualityFailure, UsageError, Unscored
+        As :func:`~pytest_ragbench.assert_over`.
+    """
+    __tracebackhide__ = True
+    misses: list[QualityFailure] = []
+    for name, limit in case.test.over.items():
+        try:
+            assert_over(samples, name, limit)
+        except QualityFailure as failure:
+            misses.append(failure)
+    if misses:
+        text = "\n".join(str(failure) for failure in misses)
+        raise QualityFailure(text, [score for failure in misses for score in failure.scores])

@@ -1,0 +1,179 @@
+"""Tests without Python, as a user runs them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+from tests.plugin.conftest import Project
+from tests.servers.rag_server import RagServer, default_answer, rag_server
+
+SUITE = """\
+defaults:
+  tags: [smoke]
+tests:
+  - name: answers
+    thresholds:
+      faithfulness: ">=0.8"
+    expect:
+      not_contains: passport
+    questions:
+      - question: What do I need to return a product?
+        id: receipt
+        tags: [returns]
+        expect:
+          contains: receipt
+          cites: d2
+      - Что нужно для возврата?
+    over:
+      answer_relevancy_holistic: 0.3
+  - name: from a file
+    questions: questions.csv
+    thresholds: [faithfulness]
+"""
+
+FILES = {
+    "questions_csv": "id,question,threshold_faithfulness\nq1,Is a receipt needed?,>=0.5\n"
+    "返金,返品には何が必要ですか?,\n",
+    "ragbench_toml": '[thresholds]\nfaithfulness = ">=0.9"\n',
+}
+
+
+def citing(question: str) -> dict[str, Any]:
+    return {**default_answer(question), "answer": "A receipt is needed to return a product [2]."}
+
+
+def write(project: Project, suite: str = SUITE, **files: str) -> None:
+    (project.path / "support.rag.yaml").write_text(suite, encoding="utf-8")
+    project.write(**files)
+
+
+def test_a_directory_of_them_needs_nothing_but_pytest(project: Project, mode: list[str]) -> None:
+    write(project, **FILES)
+    with rag_server(citing) as server:
+        result = project.run(
+            "--rag-url", server.url, "--ragbench-json", "out.json", "--junitxml", "j.xml", *mode
+        )
+    result.assert_outcomes(passed=5)
+    assert len(server.questions) == len(set(server.questions)) == 4, "each question is asked once"
+    report = project.report()
+    assert {record["test"] for record in report["results"]} == {
+        "support.rag.yaml::answers[receipt]",
+        "support.rag.yaml::answers[Что-нужно-для-возврата]",
+        "support.rag.yaml::answers-over",
+        "support.rag.yaml::from-a-file[q1]",
+        "support.rag.yaml::from-a-file[返金]",
+    }
+    cases = ET.parse(project.path / "j.xml").getroot().iter("testcase")
+    assert {case.get("name") for case in cases} >= {"answers[receipt]", "from-a-file[返金]"}
+
+
+def test_a_miss_is_said_like_that_of_a_python_test(project: Project, rag: RagServer, both: list[str]) -> None:
+    write(project, **FILES)
+    result = project.run("--rag-url", rag.url, "-k", "receipt", "--ragbench-json", "out.json", *both)
+    assert result.ret == 1
+    text = result.stdout.str()
+    assert "E   the answer does not cite 'd2'" in text
+    assert "(support.rag.yaml:10)" in text
+    assert "hidden" not in text
+    assert "yaml_files.py" not in text
+    [record] = project.report()["results"]
+    assert (record["outcome"], record["kind"]) == ("failed", "quality")
+    assert record["scores"][0]["metric"] == "faithfulness"
+
+
+def test_marks_ids_and_tiers_select(project: Project) -> None:
+    write(project, **FILES)
+    with rag_server(citing) as server:
+        url = ["--rag-url", server.url]
+        project.run(*url, "-m", "returns").assert_outcomes(passed=1, deselected=4)
+        project.run(*url, "support.rag.yaml::answers[receipt]").assert_outcomes(passed=1)
+        project.run(*url, "--ragbench-tier", "retrieval").assert_outcomes(deselected=5)
+
+
+def test_an_outage_is_an_error(project: Project) -> None:
+    write(project, **FILES)
+    with rag_server(lambda question: (500, "text/plain", "down")) as server:
+        result = project.run("--rag-url", server.url, "-k", "receipt", "--ragbench-json", "out.json")
+    assert result.ret == 8
+    assert [record["kind"] for record in project.report()["results"]] == ["endpoint"]
+
+
+def test_what_is_wrong_is_said_with_its_line(project: Project) -> None:
+    write(project, SUITE.replace("thresholds:", "thresolds:").replace("cites: d2", "sites: d2"), **FILES)
+    result = project.run("--rag-url", "http://127.0.0.1:9")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["support.rag.yaml:5: unknown key 'thresolds'; did you mean 'thresholds'?*"])
+
+
+PARAMETRISED = """\
+retrievers:
+  good: bots:good
+  bad: bots:bad
+judges:
+  strict: bots:strict
+questions: [How long?]
+thresholds: {search_rag: 0.5}
+expect: {retrieves: d1}
+"""
+
+BOTS = """\
+def good(question):
+    return {"answer": "30 days.", "contexts": [{"id": "d1", "text": "30 days."}]}
+
+def bad(question):
+    return {"answer": "I don't know.", "contexts": [{"id": "d9", "text": "Nothing."}]}
+"""
+
+
+def test_each_retriever_is_a_parameter(project: Project, both: list[str]) -> None:
+    write(
+        project,
+        PARAMETRISED.replace("judges:\n  strict: bots:strict", "judges: {local: local}"),
+        bots_py=BOTS,
+    )
+    result = project.run("-v", "--ragbench-lookahead", "4", *both)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "support.rag.yaml::support[How-long-good-local]" in result.stdout.str()
+    assert "'d1' is not among the retrieved chunks" in result.stdout.str()
+
+
+def test_fixtures_of_the_project_are_used(project: Project) -> None:
+    write(
+        project,
+        "questions: [How long?]\nthresholds: {search_rag: 0.9}\nfixtures: noted\n",
+        conftest_py="""\
+import pytest
+
+@pytest.fixture
+def noted():
+    print("noted was set up")
+
+@pytest.fixture
+def judge():
+    return lambda messages: '{"answer_correctness": 1, "groundedness": 1, "error_message": ""}'
+
+@pytest.fixture
+def retriever():
+    return lambda question: ("It takes thirty days.", ["It takes thirty days."])
+""",
+    )
+    result = project.run("-s", "--ragbench-json", "out.json")
+    result.assert_outcomes(passed=1)
+    assert "noted was set up" in result.stdout.str()
+    [score] = project.report()["results"][0]["scores"]
+    assert score["judge"] == "judge function"
+
+
+def test_skip_and_xfail(project: Project) -> None:
+    suite = """\
+tests:
+  - {questions: [a], expect: {contains: a}, skip: not ready}
+  - {questions: [b], expect: {contains: zebra}, xfail: known}
+"""
+    write(
+        project,
+        suite,
+        conftest_py="import pytest\n\n@pytest.fixture\ndef retriever():\n    return str.upper\n",
+    )
+    project.run().assert_outcomes(skipped=1, xfailed=1)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.specs.loading import Case, load_suite
+from pytest_ragbench.specs.model import json_schema
+
+
+def load(path: Path, text: str) -> list[Case]:
+    file = path / "a.rag.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_suite(file)
+
+
+def test_the_short_form_is_one_test(tmp_path: Path) -> None:
+    [case] = load(
+        tmp_path, "questions: [How long?, 2024-05-01]\nthresholds: {faithfulness: 0.8, ndcg@10: good}\n"
+    )
+    assert (case.name, case.line) == ("a", 1)
+    assert [question.question for question in case.questions or ()] == ["How long?", "2024-05-01"]
+    assert case.test.thresholds == {"faithfulness": "0.8", "ndcg@10": "good"}
+
+
+def test_defaults_are_added_and_a_test_wins(tmp_path: Path) -> None:
+    first, second = load(
+        tmp_path,
+        """\
+defaults:
+  thresholds: {faithfulness: 0.8, rouge1: 0.5}
+  expect: {not_contains: sorry}
+  tags: [smoke]
+  retriever: http://one
+retrievers: {two: "http://two"}
+tests:
+  - {questions: [q], thresholds: {faithfulness: 0.9}, expect: [{contains: a}, {regex: b}], tags: nightly}
+  - {questions: [q], retriever: two}
+""",
+    )
+    assert first.test.thresholds == {"faithfulness": "0.9", "rouge1": "0.5"}
+    assert [part.model_dump(exclude_none=True) for part in first.test.expect] == [
+        {"not_contains": ("sorry",)},
+        {"contains": ("a",)},
+        {"regex": ("b",)},
+    ]
+    assert first.test.tags == ("smoke", "nightly")
+    assert first.retrievers == {"": "http://one"}
+    assert second.retrievers == {"two": "http://two"}
+    assert [case.name for case in (first, second)] == ["a-1", "a-2"]
+
+
+def test_every_test_runs_with_each_retriever_unless_it_says_otherwise(tmp_path: Path) -> None:
+    text = """\
+retrievers: {one: "http://one", two: {url: "http://two", method: POST}}
+tests:
+  - {questions: [q], expect: {contains: a}}
+  - {questions: [q], expect: {contains: a}, retrievers: [two]}
+"""
+    first, second = load(tmp_path, text)
+    assert list(first.retrievers) == ["one", "two"]
+    assert second.retrievers == {"two": {"url": "http://two", "method": "POST"}}
+
+
+def test_files_tags_and_expectations_in_them(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "question": "A?", "tags": ["x"], "expect": {"contains": "a"}},
+        {"id": "b", "question": "B?"},
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [case] = load(tmp_path, "questions: {file: q.jsonl, tags: x}\nthresholds: {faithfulness: 0.5}\n")
+    assert [question.id for question in case.questions or ()] == ["a"]
+    assert [part.contains for part in case.expectations("a")] == [("a",)]
+    assert case.expectations("b") == ()
+
+
+def test_json_path_values_keep_their_type(tmp_path: Path) -> None:
+    [case] = load(tmp_path, "questions: [q]\nexpect:\n  json_path: {price: 30, name: '30', ok: true}\n")
+    assert case.test.expect[0].json_path == {"price": 30, "name": "30", "ok": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("- a\n", 1, "wanted a mapping"),
+        ("questions: [\n", 2, "not YAML"),
+        ("", 0, "empty"),
+        ("questions: [q]\nthresholds: {fathfulness: 1}\n", 2, "did you mean 'faithfulness'"),
+        ("questions: [q]\nthresholds:\n  rouge1: '<=0.1'\n", 3, "wrong way"),
+        ("questions: [q]\nthresholds: {silhouette: 0.1}\n", 2, "under 'over'"),
+        ("questions: [q]\n", 1, "asserts nothing"),
+        ("questions: []\nexpect: {contains: a}\n", 1, "list is empty"),
+        ("questions: nowhere.csv\nexpect: {contains: a}\n", 1, "no such question file"),
+        ("questions: {fiel: q.csv}\nexpect: {contains: a}\n", 1, "fiel"),
+        ("questions:\n  - question: q\n    refrence: r\nexpect: {contains: a}\n", 2, "did you mean 'reference'"),
+        ("questions:\n  - q\n  - question: q\n    id: q\n    expect: {contain: a}\n", 5, "'contains'"),
+        ("questions: [q]\nexpect:\n  - contains: a\n  - regex: (\n", 4, "no regular expression"),
+        ("questions: [q]\nexpect: {max_latency: 0}\n", 2, "greater than 0"),
+        ("questions: [q]\nexpect: {contains: ''}\n", 2, "none of them blank"),
+        ("questions: [q]\nexpect: {json_path: {'a[': 1}}\n", 2, "no JMESPath"),
+        ("questions: [q]\nexpect: {contains: a}\nexpect: {contains: b}\n", 3, "more than once"),
+        ("tests:\n  - {questions: [q], expect: {contains: a}}\nquestions: [q]\n", 3, "beside 'tests'"),
+        ("tests: []\n", 1, "no tests"),
+        ("tests:\n- {name: n, questions: [q], over: {rouge1: 1}}\n- {name: n, questions: [q], over: {rouge1: 1}}\n",
+         3, "a second test"),
+        ("questions: [q]\nexpect: {contains: a}\nretrievers: [a]\n", 3, "dictionary"),
+        ("tests:\n  - questions: [q]\n    expect: {contains: a}\n    judges: [x]\n", 4, "no judge 'x'"),
+    ],
+)  # fmt: skip
+def test_errors_have_their_line(tmp_path: Path, text: str, line: int, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        load(tmp_path, text)
+    first = str(error.value).splitlines()[0]
+    place = f"a.rag.yaml:{line}: " if line else "a.rag.yaml: "
+    assert place in first
+    assert said in first
+
+
+def test_the_schema_that_is_shipped_is_the_models(request: pytest.FixtureRequest) -> None:
+    shipped = request.config.rootpath / "pytest_ragbench" / "specs" / "rag-yaml.schema.json"
+    assert json.loads(shipped.read_text(encoding="utf-8")) == json_schema(), (
+        "run: ragbench schema > pytest_ragbench/specs/rag-yaml.schema.json"
+    )
+
+
+VALID = [
+    "questions: q.csv\nthresholds: [faithfulness]\n",
+    "questions: [a, {question: b, expect: {contains: x}, thresholds: {faithfulness: 0.8}}]\nexpect: [{regex: a}]\n",
+    "questions: {file: q.csv, tags: [x]}\nover: {ndcg@10: '>=0.8'}\nretriever: {url: 'http://a', method: POST}\n",
+    "retrievers: {a: 'http://a'}\njudges: {b: local}\ntests: [{name: t, questions: a.csv, judges: b, skip: later}]\n",
+]
+INVALID = [
+    "questions: q.csv\nthreshold: {a: 1}\n",
+    "questions: 3\n",
+    "tests: [{expect: {contain: a}}]\n",
+    "expect: {max_latency: soon}\n",
+]
+
+
+def test_the_schema_knows_what_editors_should_mark() -> None:
+    jsonschema: Any = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for text in VALID:
+        assert not list(validator.iter_errors(yaml.safe_load(text))), text
+    for text in INVALID:
+        assert list(validator.iter_errors(yaml.safe_load(text))), text
