@@ -97,7 +97,7 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
     given: Any = args[0] if args else options.pop("path", None)
     tags = options.pop("tags", None)
     if given is not None and not isinstance(given, (str, os.PathLike)):
-        return _tagged(_in_code(given, item), tags, "rag_questions")
+        return _tagged(_in_code(given, item), tags)
     path = given
     if path is not None:
         base = item.path.parent
@@ -124,7 +124,7 @@ def _configured_base(config: pytest.Config, path: str) -> Path:
     return config.invocation_params.dir if typed else config.rootpath
 
 
-def _seen_from(base: Path, path: str | Path) -> str | Path:
+def _seen_from(base: Path, path: str | os.PathLike[str]) -> str | Path:
     from pytest_ragbench.questions import sql
 
     return sql.seen_from(base, str(path)) if sql.is_database(path) else base / Path(path).expanduser()
@@ -151,7 +151,7 @@ def _tagged(questions: list[Question], tags: str | Sequence[str] | None) -> list
     if not chosen:
         known = sorted({tag for question in questions for tag in question.tags})
         raise UsageError(
-            f"{questions[0].location}: no question here has a tag of {sorted(wanted)}; "
+            f"{questions[0].location or 'rag_questions'}: no question here has a tag of {sorted(wanted)}; "
             f"tags: {', '.join(known) or 'none'}"
         )
     return chosen
