@@ -26,8 +26,9 @@ _NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov")
 class Project:
     """A small project of a user, run by pytest in a process of its own."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pytester = pytester
+        self.monkeypatch = monkeypatch
         self.path = pytester.path
 
     def write(self, **files: str) -> None:
@@ -37,6 +38,8 @@ class Project:
             (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
+        if {"-n", "no:xdist"} & set(args):  # the run without options is measured; to trace them all takes minutes
+            self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         plugins = [part for name in _NOT_NEEDED for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
@@ -59,7 +62,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    return Project(pytester)
+    return Project(pytester, monkeypatch)
 
 
 @pytest.fixture(params=list(MODES))

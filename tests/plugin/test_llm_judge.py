@@ -104,11 +104,26 @@ def test_each_call_once_and_none_in_the_second_run(
     ids=["500", "401", "quota", "prose", "schema", "verdict", "cut-reply", "refusal", "hang", "cut", "html"],
 )
 def test_a_broken_judge_is_an_error_never_a_score(
-    bot: Project, both: list[str], monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
+    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
+) -> None:
+    check_broken(bot, monkeypatch, script, said)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"), [([error(500, "overloaded")], "500"), ([Reply("10/10!")], "JSON")], ids=["500", "prose"]
+)
+def test_a_broken_judge_is_an_error_in_workers_too(
+    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
+) -> None:
+    check_broken(bot, monkeypatch, script, said, "-n", "2")
+
+
+def check_broken(
+    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str, *ways: str
 ) -> None:
     with OpenAIServer(script) as server:
-        result = run(bot, server, monkeypatch, "-k", "q1", "-l", "-vv", "--log-level=DEBUG", *both)
-    result.assert_outcomes(errors=1, deselected=0 if "2" in both else N - 1)
+        result = run(bot, server, monkeypatch, "-k", "q1", "-l", "-vv", "--log-level=DEBUG", *ways)
+    result.assert_outcomes(errors=1, deselected=0 if "2" in ways else N - 1)
     assert result.ret == 8
     result.stdout.re_match_lines([rf"ERROR test_bot.py::test_answer\[q1\] - JudgeError: .*({said}).*"])
     [record] = bot.report()["results"]

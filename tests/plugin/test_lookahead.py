@@ -103,7 +103,7 @@ def test_calls_overlap_and_each_is_made_once(job: Project, mode: list[str]) -> N
         assert {(score["cached"], score["usage"]["calls"]) for score in scores} == {(False, 1)}
 
 
-def test_zero_switches_it_off(job: Project, judge: OpenAIServer, mode: list[str]) -> None:
+def test_zero_switches_it_off(job: Project, judge: OpenAIServer, both: list[str]) -> None:
     under_way: list[int] = []
     peak: list[int] = [0]
 
@@ -116,8 +116,8 @@ def test_zero_switches_it_off(job: Project, judge: OpenAIServer, mode: list[str]
             under_way.pop()
 
     with rag_server(answer) as rag:
-        run(job, rag, judge, "--ragbench-lookahead=0", *mode).assert_outcomes(passed=N)
-    assert peak[0] <= (2 if "2" in mode else 1)
+        run(job, rag, judge, "--ragbench-lookahead=0", *both).assert_outcomes(passed=N)
+    assert peak[0] <= (2 if "2" in both else 1)
     assert len(rag.questions) == N
 
 
@@ -130,7 +130,7 @@ def test_a_bad_window_is_a_usage_error(job: Project, rag: RagServer, judge: Open
 
 
 def test_what_is_not_run_is_not_asked(
-    job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str]
+    job: Project, rag: RagServer, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(
         test_job_py=TESTS
@@ -151,30 +151,30 @@ def test_skipped_by_condition(rag_sample):
     assert_metric("search_rag", rag_sample, ">=0.5")
 """
     )
-    run(job, rag, judge, "-k", "q1 or q5", *mode)
+    run(job, rag, judge, "-k", "q1 or q5", *both)
     assert sorted(rag.questions) == ["Question 1?", "Question 5?"]
     assert (len(judge.requests), most(judge)) == (4, 1)
 
 
-def test_collecting_asks_nothing(job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str]) -> None:
-    assert run(job, rag, judge, "--collect-only", *mode).ret == 0
+def test_collecting_asks_nothing(job: Project, rag: RagServer, judge: OpenAIServer, both: list[str]) -> None:
+    assert run(job, rag, judge, "--collect-only", *both).ret == 0
     assert rag.questions == []
 
 
-def test_the_first_failure_ends_it(job: Project, rag: RagServer, mode: list[str]) -> None:
+def test_the_first_failure_ends_it(job: Project, rag: RagServer, both: list[str]) -> None:
     bad = Reply({"reason": "no", "grade": 0.0})
     with OpenAIServer(lambda messages, schema: bad) as judge:
-        result = run(job, rag, judge, "-x", "--ragbench-lookahead=2", *mode)
+        result = run(job, rag, judge, "-x", "--ragbench-lookahead=2", *both)
     assert result.parseoutcomes()["failed"] >= 1
     assert result.ret in (1, 2)
-    workers = 2 if "2" in mode else 1
+    workers = 2 if "2" in both else 1
     assert len(rag.questions) <= 3 * workers + 2
     assert len(set(rag.questions)) == len(rag.questions)
 
 
 @pytest.mark.parametrize("scope", ["function", "module"])
 def test_a_judge_that_is_not_known_early_is_not_guessed_at(
-    job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str], scope: str
+    job: Project, rag: RagServer, judge: OpenAIServer, both: list[str], scope: str
 ) -> None:
     job.write(
         conftest_py=f"""
@@ -187,13 +187,13 @@ def judge():
     return own
 """
     )
-    run(job, rag, judge, *mode).assert_outcomes(passed=N)
+    run(job, rag, judge, *both).assert_outcomes(passed=N)
     assert judge.requests == []
     assert len(rag.questions) == N
 
 
 def test_a_session_wide_override_is_used_once_it_is_there(
-    job: Project, judge: OpenAIServer, mode: list[str]
+    job: Project, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(
         conftest_py="""
@@ -207,14 +207,14 @@ def retriever():
     answer = Crowd(4, default_answer)
     with rag_server(answer) as own, rag_server() as configured:
         job.pytester._monkeypatch.setenv("OWN_URL", own.url)
-        run(job, configured, judge, *mode).assert_outcomes(passed=N)
+        run(job, configured, judge, *both).assert_outcomes(passed=N)
     assert configured.questions == []
     assert sorted(own.questions) == [f"Question {number}?" for number in range(N)]
     assert answer.met
 
 
 def test_a_function_as_retriever_is_called_once_a_test(
-    job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str]
+    job: Project, rag: RagServer, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(
         conftest_py="""
@@ -229,14 +229,14 @@ def retriever():
     return ask
 """
     )
-    run(job, rag, judge, *mode).assert_outcomes(passed=N)
+    run(job, rag, judge, *both).assert_outcomes(passed=N)
     assert sorted((job.path / "asked.txt").read_text().split("\n")[:-1]) == [
         f"Question {number}?" for number in range(N)
     ]
 
 
 def test_a_fixture_that_may_change_the_service_comes_first(
-    job: Project, judge: OpenAIServer, mode: list[str]
+    job: Project, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(
         conftest_py="""
@@ -254,21 +254,21 @@ def loaded(request):
         return default_answer(question)
 
     with rag_server(answer) as rag:
-        run(job, rag, judge, *mode).assert_outcomes(passed=N)
+        run(job, rag, judge, *both).assert_outcomes(passed=N)
 
 
 def test_a_wrong_test_pays_for_no_grade(
-    job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str]
+    job: Project, rag: RagServer, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(test_job_py=TESTS.replace('">=0.5"', '"<=0.5"', 1))
-    result = run(job, rag, judge, *mode)
+    result = run(job, rag, judge, *both)
     result.assert_outcomes(errors=N)
     assert result.ret == 4
     assert judge.requests == []
 
 
 def test_another_judge_for_one_call_is_not_mistaken(
-    job: Project, rag: RagServer, judge: OpenAIServer, mode: list[str]
+    job: Project, rag: RagServer, judge: OpenAIServer, both: list[str]
 ) -> None:
     job.write(
         test_job_py=TESTS.replace(
@@ -276,7 +276,7 @@ def test_another_judge_for_one_call_is_not_mistaken(
             """"faithfulness_holistic", rag_sample, ">=0.5", judge=lambda m: '{"reason": "", "grade": 1}'""",
         )
     )
-    run(job, rag, judge, *mode).assert_outcomes(passed=N)
+    run(job, rag, judge, *both).assert_outcomes(passed=N)
     assert (len(judge.requests), most(judge)) == (N, 1)
 
 

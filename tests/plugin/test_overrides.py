@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.plugin.conftest import Project
 from tests.servers.rag_server import RagServer
 
@@ -193,3 +195,31 @@ print(score("faithfulness", sample).value)
     result = project.pytester.runpython(project.path / "script.py")
     assert result.ret == 0
     assert result.stdout.str().strip() == "1.0"
+
+
+def test_a_run_without_a_judge_needs_none_in_ci(
+    project: Project, rag: RagServer, both: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(
+        q_jsonl='{"id": "q1", "question": "What is needed?", "relevant_ids": ["nowhere"]}',
+        test_bot_py="""
+import pytest
+from pytest_ragbench import assert_faithfulness, score
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_retrieval(rag_sample):
+    score("hit_rate@3", rag_sample)
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_judged(rag_sample):
+    assert_faithfulness(rag_sample, ">=0.5")
+""",
+    )
+    monkeypatch.setenv("CI", "true")
+    ways = ["--rag-url", rag.url, "-p", "no:asyncio", *both]
+    result = project.run("-k", "retrieval", *ways)
+    result.assert_outcomes(passed=1, deselected=0 if "2" in both else 1)
+    result.stdout.fnmatch_lines(["judge none chosen, *"])
+    result = project.run("-k", "judged", *ways)
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(['*no judge is configured*judge = "local"*'])
