@@ -38,7 +38,7 @@ class Project:
             (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
-        if {"-n", "no:xdist"} & set(args):  # the run without options is measured; to trace them all takes minutes
+        if {"-n", "no:xdist"} & set(args):  # measured is the run without options: all would take minutes
             self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         plugins = [part for name in _NOT_NEEDED for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]

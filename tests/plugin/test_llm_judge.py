@@ -110,7 +110,9 @@ def test_a_broken_judge_is_an_error_never_a_score(
 
 
 @pytest.mark.parametrize(
-    ("script", "said"), [([error(500, "overloaded")], "500"), ([Reply("10/10!")], "JSON")], ids=["500", "prose"]
+    ("script", "said"),
+    [([error(500, "overloaded")], "500"), ([Reply("10/10!")], "JSON")],
+    ids=["500", "prose"],
 )
 def test_a_broken_judge_is_an_error_in_workers_too(
     bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
