@@ -42,18 +42,34 @@ def engine(
     run_id: str,
     cache: Path | None = None,
     alone: bool = False,
+    meeting: Path | None = None,
     on_warning: Callable[[str], None] | None = None,
 ) -> Engine:
-    """An engine with the limits of every configured provider and of the RAG service."""
+    """An engine with the limits of every configured provider and of the RAG service.
+
+    ``meeting``: a directory of this run alone, in which its workers share budget and pace.
+    """
+    from pytest_ragbench.engine.board import Caps
     from pytest_ragbench.engine.core import Engine
     from pytest_ragbench.engine.limits import limits_of
+    from pytest_ragbench.engine.prices import prices_of
 
     limits = {name: limits_of(provider) for name, provider in settings.providers.items()}
     limits["rag"] = limits_of(settings.rag)
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
     if settings.record or settings.replay:
         more |= _recording(settings)
-    return Engine(store=store_path(settings, cache), run_id=run_id, limits=limits, alone=alone, **more)
+    budget = settings.budget
+    return Engine(
+        store=store_path(settings, cache),
+        run_id=run_id,
+        limits=limits,
+        alone=alone,
+        meeting=meeting,
+        caps=Caps(budget.max_calls, budget.max_tokens, budget.max_cost),
+        prices=prices_of(settings.providers, os.environ.get("OPENAI_BASE_URL")),
+        **more,
+    )
 
 
 def _recording(settings: Settings) -> dict[str, Any]:

@@ -87,6 +87,21 @@ class RetrySettings(_Section):
         return 0.0 if "attempts" in self.model_fields_set else 20.0
 
 
+class PriceSettings(_Section):
+    """US dollars for a million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+
+
+class BudgetSettings(_Section):
+    """What a run may use at most, all its workers together. What is over it is an error, never a score."""
+
+    max_calls: int | None = Field(default=None, ge=0, description="Requests sent, retries included.")
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars.")
+
+
 class ProviderSettings(_Section):
     """An OpenAI-compatible service."""
 
@@ -100,6 +115,11 @@ class ProviderSettings(_Section):
     max_tokens: int = Field(default=2048, ge=16)
     timeout: Seconds = 30.0
     max_concurrency: int = Field(default=16, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    prices: Mapping[str, PriceSettings] = Field(
+        default={}, description="By model; where unset, those that are publicly known."
+    )
     headers: Mapping[str, str] = {}
     extra_body: Mapping[str, Any] = {}
     retry: RetrySettings = RetrySettings()
@@ -135,6 +155,7 @@ class RagSettings(_Section):
     auth_scheme: str = "Bearer"
     timeout: Seconds = 60.0
     max_concurrency: int = Field(default=8, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
     max_bytes: int = Field(default=20_000_000, ge=1000)
     retry: RetrySettings = RetrySettings()
     reply: ReplyMapping = ReplyMapping()
@@ -153,6 +174,7 @@ class Settings(_Section):
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     thresholds: Mapping[str, str | float] = {}
+    budget: BudgetSettings = BudgetSettings()
 
     lookahead: int | None = Field(
         default=None,
@@ -309,6 +331,7 @@ def _near(path: list[str]) -> str:
         "rag": RagSettings,
         "rag.reply": ReplyMapping,
         "rag.retry": RetrySettings,
+        "budget": BudgetSettings,
     }
     parent = ".".join(path[:-1])
     model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)

@@ -179,6 +179,8 @@ class OpenAIEmbedder:
         if (status in _HEALING or status >= 500) and "insufficient_quota" not in told:
             wait = parse_retry_after(error.response.headers.get("Retry-After"), time.time())
             return Transient(message, code=f"http_{status}", retry_after=wait)
+        if "insufficient_quota" in told or status == 402:
+            return EmbeddingError(f"{message} (quota used up)", code="insufficient_quota", raw=told)
         whose = f" (text: {quoted(texts[0])})" if len(texts) == 1 else ""
         return EmbeddingError(message + whose, code=f"http_{status}", raw=told)
 

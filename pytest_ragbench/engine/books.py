@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.scores import Usage
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.prices import Price
+    from pytest_ragbench.engine.requests import Request
 
 
 @dataclass
@@ -18,11 +25,20 @@ class Page:
     """Fetches that ended in an error."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0
+    """US dollars, for models whose price is known."""
+    unpriced: int = 0
+    """Tokens of models whose price is not known."""
+    saved_tokens: int = 0
+    """What the stored replies took when they were asked for."""
+    saved_cost: float = 0.0
     latencies: list[float] = field(default_factory=list)
 
 
 class Books:
-    """One page for each kind. Written by the loop's thread only; :meth:`plain` may be read by any."""
+    """One page for each kind (``judge``), and one for each of its models (``judge openai:gpt-4o-mini``),
+    which counts all but latencies. Written by the loop's thread only; :meth:`plain` may be read by any.
+    """
 
     def __init__(self) -> None:
         self._pages: dict[str, Page] = {}
@@ -30,6 +46,22 @@ class Books:
 
     def page(self, kind: str) -> Page:
         return self._pages.setdefault(kind, Page())
+
+    def pages(self, request: Request[Any]) -> list[Page]:
+        """Where a request's calls are counted: its kind's page first, then its model's."""
+        pages = [self.page(request.kind)]
+        if request.model is not None:
+            pages.append(self.page(f"{request.kind} {request.provider}:{request.model}"))
+        return pages
+
+    def note_stored(self, request: Request[Any], saved: Usage, price: Callable[[], Price | None]) -> None:
+        """A reply was had without a call; ``saved``: what it took when it was asked for."""
+        known = price() if saved.tokens and request.model is not None else None
+        for page in self.pages(request):
+            page.stored += 1
+            page.saved_tokens += saved.tokens
+            if known is not None:
+                page.saved_cost += known.of(saved.prompt_tokens, saved.completion_tokens)
 
     def plain(self) -> dict[str, Any]:
         """Builtin types only: ``{"judge": {"calls": 3, ...}, ...}``."""

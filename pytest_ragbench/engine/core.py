@@ -21,16 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from pytest_ragbench.engine.board import Board, Budget, Caps
 from pytest_ragbench.engine.books import Books
 from pytest_ragbench.engine.keys import digest_of, payload_text
 from pytest_ragbench.engine.lookahead import Advances, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
+from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
 from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.shelf import Shelf
 from pytest_ragbench.engine.slots import LocalSlots, Slots
+from pytest_ragbench.engine.store import Kept
+from pytest_ragbench.errors import UsageError
 from pytest_ragbench.scores import Usage
 
 __all__ = ["Engine", "Limits"]
@@ -56,6 +60,13 @@ class Engine:
     alone
         This process makes all calls of the run: slots need not be shared (locks on a file cost up to 5 ms
         each while another thread computes, since they give up the interpreter lock).
+    meeting
+        A directory of this run alone, in which all its processes meet: budget and pace are theirs together.
+        None: each has its own.
+    caps
+        What the run may use at most.
+    prices
+        What a provider's models cost.
     recorder
         Notes the replies that tests ask for (not those that are only guessed at).
     replay
@@ -73,6 +84,9 @@ class Engine:
         run_id: str,
         limits: Mapping[str, Limits] | None = None,
         alone: bool = False,
+        meeting: Path | None = None,
+        caps: Caps | None = None,
+        prices: Prices = lambda provider, model: None,
         recorder: Recorder | None = None,
         replay: Replay | None = None,
         on_warning: Callable[[str], None] = warnings.warn,
@@ -83,6 +97,9 @@ class Engine:
         self._run_id = run_id
         self._limits = dict(limits or {})
         self._alone = alone
+        self._meeting = None if alone else meeting
+        self._caps = caps or Caps()
+        self._prices = prices
         self._recorder = recorder
         self._replay = replay
         self._on_warning = on_warning
@@ -139,7 +156,8 @@ class Engine:
             return Fetched(value, got.usage, got.duration)
         if advance is not None:
             return Fetched(value, advance.usage, advance.duration)
-        self._books.page(request.kind).stored += not ahead
+        if not ahead:
+            self._books.note_stored(request, got.usage, lambda: self._price(request))
         return Fetched(value, cached=True)
 
     def replays(self, kind: str) -> bool:
@@ -222,7 +240,10 @@ class Engine:
                     coroutine.close()
                 raise RuntimeError("the engine is closed")
             if self._running is None:
-                self._running = _Running(self._path, self._run_id, self._on_warning, self._alone)
+                board = _board(self._meeting)
+                running = _Running(self._path, self._run_id, self._on_warning, self._alone)
+                running.board, running.budget = board, Budget(self._caps, board)
+                self._running = running
             return self._running
 
     async def _obtain(self, request: Request[T], digest: str, running: _Running) -> _Obtained[T]:
@@ -230,28 +251,31 @@ class Engine:
         shelf, page = running.shelf, self._books.page(request.kind)
         await shelf.ready()
         while True:
-            text = shelf.get(digest)
-            if text is None:
+            kept = shelf.get(digest)
+            if kept is None:
                 claimed = await shelf.claim(digest)
                 if claimed is True:
                     break
                 if claimed is False:
                     await shelf.changed(digest)
                     continue
-                text = str(claimed)
+                assert isinstance(claimed, Kept)
+                kept = claimed
             try:
-                value = request.read(json.loads(text))
+                value = request.read(json.loads(kept.text))
             except Exception:  # whatever it is that the payload lacks, it is as good as absent
-                await shelf.discard(digest, text)
+                await shelf.discard(digest, kept.text)
                 continue
-            return _Obtained(text, value, cached=True)
+            return _Obtained(kept.text, value, Usage(0, *kept[1:]), cached=True)
         sender = self._sender(request, running)
         running.sending[digest] = sender
         try:
             text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
             value = request.read(json.loads(text))
             run = self._run_id if request.scope == "run" else None
-            await shelf.put(digest, request.kind, request.provider, run, text)
+            used = sender.usage
+            kept = Kept(text, used.prompt_tokens, used.completion_tokens)
+            await shelf.put(digest, request.kind, request.provider, run, kept)
         except BaseException as error:
             shelf.release(digest)
             page.failed += isinstance(error, Exception)
@@ -286,17 +310,23 @@ class Engine:
     def _sender(self, request: Request[Any], running: _Running) -> CountingSender:
         name = request.provider
         if name not in running.providers:
-            running.providers[name] = Provider(name, self._limits.get(name, Limits()), self._clock)
-        page = self._books.page(request.kind)
+            running.providers[name] = Provider(
+                name, self._limits.get(name, Limits()), self._clock, running.board
+            )
         return CountingSender(
             request,
             running.providers[name],
             running.slots,
-            page,
+            self._books.pages(request),
+            running.budget,
+            lambda: self._price(request),
             sleep=self._sleep,
             clock=self._clock,
             urgent=not looking_ahead.get(),
         )
+
+    def _price(self, request: Request[Any]) -> Price | None:
+        return None if request.model is None else self._prices(request.provider, request.model)
 
     def _forget(self) -> None:
         """In a forked child: all that runs is the parent's."""
@@ -350,6 +380,8 @@ class _Running:
         self.sending: dict[str, CountingSender] = {}
         self.advances = Advances()
         self.closers: list[AsyncCallable] = []
+        self.board: Board
+        self.budget: Budget
 
     def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]], ahead: bool) -> _Flight:
         task = self.thread.loop.create_task(work)
@@ -376,6 +408,7 @@ class _Running:
         self.thread.stop()
         self.shelf.close()
         self.slots.close()
+        self.board.close()
 
     async def _wind_up(self) -> None:
         """End the fetches first: they use the clients."""
@@ -395,6 +428,13 @@ def _slots(store: Path | None, run_id: str) -> Slots:
         with suppress(OSError):
             return SharedSlots(store.with_name(f"{store.name}.slots"), run_id)
     return LocalSlots()
+
+
+def _board(meeting: Path | None) -> Board:
+    try:
+        return Board(meeting / "board" if meeting is not None else None)
+    except OSError as error:
+        raise UsageError(f"{meeting}: budget and rates can't be shared there: {error.strerror}") from None
 
 
 async def _awaited(close: AsyncCallable) -> None:

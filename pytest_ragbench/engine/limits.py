@@ -15,4 +15,6 @@ def limits_of(section: ProviderSettings | RagSettings) -> Limits:
         wait=section.retry.wait,
         max_wait=section.retry.max_wait,
         patience=section.retry.waits_for_busy,
+        requests_per_minute=section.requests_per_minute,
+        tokens_per_minute=section.tokens_per_minute if isinstance(section, ProviderSettings) else None,
     )

@@ -81,6 +81,12 @@ class Request(Generic[T]):
     scope: Scope = "store"
     failure: type[Unscored] = Unscored
 
+    @property
+    def model(self) -> str | None:
+        """The provider's model that is asked, where there is one."""
+        model = self.key.get("model")
+        return model if isinstance(model, str) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Generic[T]):

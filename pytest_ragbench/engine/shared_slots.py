@@ -50,6 +50,11 @@ class SharedSlots:
         finally:
             pool.leave(number)
 
+    def resize(self, provider: str, limit: int) -> None:
+        pool = self._pools.get(provider)
+        if pool is not None:
+            pool.limit = min(limit, _SPAN - _SIGNS)
+
     def is_first(self, number: int) -> bool:
         return _lock(self._file, fcntl.LOCK_EX, self._first_base + number % _SPAN)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_ragbench.engine import store as sql
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.store import DAY, LEASE, DamagedError, Reply, Store, StoreError
+from pytest_ragbench.engine.store import DAY, LEASE, DamagedError, Kept, Reply, Store, StoreError
 from pytest_ragbench.engine.writer import Writer
 
 POLL = 0.01
@@ -40,7 +40,7 @@ class Shelf:
         self._recreated = False
         self._readable = False
         self._owner = Owner.here()
-        self._memory: dict[str, str] = {}
+        self._memory: dict[str, Kept] = {}
         self._used: set[str] = set()
         self._claims: set[str] = set()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
@@ -61,24 +61,24 @@ class Shelf:
             self._opening = self._loop.create_task(self._open())
         await asyncio.shield(self._opening)
 
-    def get(self, digest: str) -> str | None:
-        """The payload's text, where there is one."""
+    def get(self, digest: str) -> Kept | None:
+        """The payload, where there is one."""
         if digest in self._memory:
             return self._memory[digest]
         if self._store is None or not self._readable:
             return None
         try:
-            text = self._store.get(digest)
+            kept = self._store.find(digest)
         except StoreError:  # the claim, which comes next, finds out what is wrong
             self._readable = self._writer is not None
             return None
-        if text is not None:
+        if kept is not None:
             self._used.add(digest)
-        return text
+        return kept
 
-    async def claim(self, digest: str) -> str | bool:
-        """The payload's text; or True: it is for us to fetch; or False: somebody else is on it."""
-        claimed: str | bool = True
+    async def claim(self, digest: str) -> Kept | bool:
+        """The payload; or True: it is for us to fetch; or False: somebody else is on it."""
+        claimed: Kept | bool = True
         if self._writer is not None:
             self._claims.add(digest)  # before it is on file: a renewal must not miss it
             try:
@@ -90,22 +90,22 @@ class Shelf:
                 raise
             if claimed is not True:
                 self._claims.discard(digest)
-        if isinstance(claimed, str):
+        if isinstance(claimed, Kept):
             self._used.add(digest)
         return claimed
 
-    async def put(self, digest: str, kind: str, provider: str, run: str | None, text: str) -> None:
+    async def put(self, digest: str, kind: str, provider: str, run: str | None, kept: Kept) -> None:
         """Keep a reply; on return it is on file."""
         self._claims.discard(digest)
         if self._writer is not None:
             now = time.time()
-            reply = Reply(digest, kind, provider, run, now, now, text)
+            reply = Reply(digest, kind, provider, run, now, now, *kept)
             try:
                 await self._writer.do(sql.put_op(reply, self._owner))
                 return
             except StoreError as error:
                 self._give_up(error)
-        self._memory[digest] = text
+        self._memory[digest] = kept
 
     async def discard(self, digest: str, text: str) -> None:
         """Forget a payload that can't be read."""

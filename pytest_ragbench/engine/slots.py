@@ -21,6 +21,10 @@ class Slots(Protocol):
         """Hold one of the provider's slots; what is not urgent (a guess) waits behind what is."""
         ...
 
+    def resize(self, provider: str, limit: int) -> None:
+        """What the provider allows has changed; those who wait here feel it at once."""
+        ...
+
     def is_first(self, number: int) -> bool:
         """Whether this process, of all of the run, is the first to ask so about ``number`` and lives."""
         ...
@@ -45,6 +49,12 @@ class LocalSlots:
             yield
         finally:
             queue.leave()
+
+    def resize(self, provider: str, limit: int) -> None:
+        queue = self._queues.get(provider)
+        if queue is not None and queue.limit != limit:
+            queue.limit = limit
+            queue.serve()
 
     def is_first(self, number: int) -> bool:
         return True
@@ -88,7 +98,7 @@ class _Queue:
 
     async def enter(self, urgent: bool) -> None:
         turn = self._line.join(urgent)
-        self._serve()
+        self.serve()
         try:
             await turn
         except asyncio.CancelledError:
@@ -98,9 +108,9 @@ class _Queue:
 
     def leave(self) -> None:
         self._held -= 1
-        self._serve()
+        self.serve()
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         while self._held < self.limit and (turn := self._line.first()) is not None:
             self._held += 1
             turn.set_result(None)

@@ -13,24 +13,30 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_ragbench.engine.owners import Owner, is_gone
 
 Op = Callable[[sqlite3.Connection], Any]
 """Some statements inside a transaction of the writer; what it returns is handed back."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE replies(
     digest TEXT PRIMARY KEY, kind TEXT NOT NULL, provider TEXT NOT NULL, scope_run TEXT,
     created REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, checksum TEXT NOT NULL,
-    payload TEXT NOT NULL);
+    payload TEXT NOT NULL, prompt_tokens INTEGER NOT NULL DEFAULT 0,
+    completion_tokens INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE claims(
     digest TEXT PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
     started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta(name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 """
+
+_TO_VERSION_2 = (
+    "ALTER TABLE replies ADD COLUMN prompt_tokens INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE replies ADD COLUMN completion_tokens INTEGER NOT NULL DEFAULT 0",
+)
 
 LEASE = 30.0
 """Seconds that a claim lasts unless it is renewed."""
@@ -60,6 +66,16 @@ class Reply:
     created: float
     used: float
     payload: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Kept(NamedTuple):
+    """A payload, and the tokens that it took when it was asked for."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 class Store:
@@ -79,9 +95,13 @@ class Store:
 
     def get(self, digest: str) -> str | None:
         """The payload, or None where there is none, or only a damaged one."""
+        kept = self.find(digest)
+        return kept.text if kept is not None else None
+
+    def find(self, digest: str) -> Kept | None:
+        """As :meth:`get`, with the tokens beside the payload."""
         with self._reader.use() as db:
-            row = db.execute("SELECT checksum, payload FROM replies WHERE digest=?", (digest,)).fetchone()
-        return row[1] if row and row[0] == _checksum(digest, row[1]) else None
+            return _kept(db, digest)
 
     def write(self, ops: Sequence[Op]) -> list[Any]:
         """Run the operations in one transaction."""
@@ -125,8 +145,8 @@ class Store:
         """All replies, the oldest first."""
         with self._reader.use() as db:
             rows = db.execute(
-                "SELECT digest, kind, provider, scope_run, created, used, payload FROM replies "
-                "ORDER BY created, digest"
+                "SELECT digest, kind, provider, scope_run, created, used, payload, prompt_tokens, "
+                "completion_tokens FROM replies ORDER BY created, digest"
             ).fetchall()
         return (Reply(*row) for row in rows)
 
@@ -216,17 +236,22 @@ class Store:
         self._writer.close()
 
 
+def _kept(db: sqlite3.Connection, digest: str) -> Kept | None:
+    row = db.execute(
+        "SELECT checksum, payload, prompt_tokens, completion_tokens FROM replies WHERE digest=?", (digest,)
+    ).fetchone()
+    return Kept(*row[1:]) if row and row[0] == _checksum(digest, row[1]) else None
+
+
 # Operations of the writer
 
 
 def claim_op(digest: str, owner: Owner, now: float) -> Op:
     """Claim a digest: the stored payload where there is one, else True (ours) or False (theirs)."""
 
-    def op(db: sqlite3.Connection) -> str | bool:
-        row = db.execute("SELECT checksum, payload FROM replies WHERE digest=?", (digest,)).fetchone()
-        if row and row[0] == _checksum(digest, row[1]):
-            payload: str = row[1]
-            return payload
+    def op(db: sqlite3.Connection) -> Kept | bool:
+        if (kept := _kept(db, digest)) is not None:
+            return kept
         held = db.execute(
             "SELECT token, host, pid, started, expires FROM claims WHERE digest=?", (digest,)
         ).fetchone()
@@ -246,10 +271,11 @@ def put_op(reply: Reply, owner: Owner) -> Op:
 
     def op(db: sqlite3.Connection) -> None:
         db.execute(
-            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
                 *(len(reply.payload.encode()), _checksum(reply.digest, reply.payload), reply.payload),
+                *(reply.prompt_tokens, reply.completion_tokens),
             ),
         )
         db.execute("DELETE FROM claims WHERE digest=? AND token=?", (reply.digest, owner.token))
@@ -394,6 +420,10 @@ def _prepare(db: sqlite3.Connection, busy: float) -> None:
             raise StoreError("it is some other database")
         for statement in _SCHEMA.split(";"):
             db.execute(statement)
+    elif version == 1:
+        for statement in _TO_VERSION_2:
+            db.execute(statement)
+    if version < SCHEMA_VERSION:
         db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     db.execute("COMMIT")
     if version > SCHEMA_VERSION:

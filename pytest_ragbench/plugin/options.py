@@ -12,6 +12,9 @@ SETTINGS = {
     "ragbench_store": "store",
     "ragbench_questions": "questions",
     "ragbench_lookahead": "lookahead",
+    "ragbench_max_calls": "budget.max_calls",
+    "ragbench_max_tokens": "budget.max_tokens",
+    "ragbench_max_cost": "budget.max_cost",
     "ragbench_record": "record",
     "ragbench_replay": "replay",
     "ragbench_recorded": "recorded",
@@ -54,6 +57,12 @@ def add_options(parser: pytest.Parser) -> None:
         help="While a test waits, ask for up to N of the tests to come; 0: for none. "
         "Default: enough to keep all call slots busy.",
     )
+    for name, unit in (("calls", "requests"), ("tokens", "tokens"), ("cost", "US dollars")):
+        group.addoption(
+            f"--ragbench-max-{name}",
+            metavar="N",
+            help=f"The run's budget in {unit}; a call that is over it is an error.",
+        )
     group.addoption(
         "--ragbench-record",
         metavar="FILE",

@@ -96,6 +96,7 @@ class RunState:
                     run_id=self.run_id,
                     cache=self._cache(),
                     alone=self._worker is None,
+                    meeting=self._temporary(),
                     on_warning=self._warnings.append,
                 )
             return self._engine

@@ -34,6 +34,9 @@ class Row:
     most: float | None = None
     missed: int = 0
     gated: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
 
     @property
     def mean(self) -> float | None:
@@ -42,6 +45,11 @@ class Row:
     def add(self, entry: Mapping[str, Any]) -> None:
         """Take in one score; the mean of a question set counts as its questions do."""
         details = entry.get("details") or {}
+        usage = entry.get("usage") or {}
+        self.calls += usage.get("calls", 0)
+        self.tokens += usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        if usage.get("cost") is not None:
+            self.cost = (self.cost or 0.0) + usage["cost"]
         whole_set = entry["sample"] is None and "n_scored" in details
         count = details["n_scored"] if whole_set else 1
         low, high = (details["min"], details["max"]) if whole_set else (entry["value"], entry["value"])
@@ -104,6 +112,9 @@ class Summary:
                     "n_scored": row.scored,
                     "n_total": row.total,
                     "n_missed": row.missed,
+                    "calls": row.calls,
+                    "tokens": row.tokens,
+                    "cost": row.cost,
                     "band": bands.get(row.metric),
                 }
                 for row in self.rows.values()
@@ -115,7 +126,17 @@ class Summary:
                     **_quantiles(entries.get("latencies", [])),
                 }
                 for kind, entries in self.books.items()
+                if " " not in kind
             },
+            "models": [
+                {
+                    "kind": name.split(" ", 1)[0],
+                    "model": name.split(" ", 1)[1],
+                    **{key: value for key, value in entries.items() if not isinstance(value, list)},
+                }
+                for name, entries in self.books.items()
+                if " " in name
+            ],
         }
 
 
@@ -126,31 +147,30 @@ def _quantiles(latencies: Sequence[float]) -> dict[str, float | None]:
 
 
 def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
-    """Aligned lines: tier, metric, mean, min, n scored of n asked for, misses, band."""
-    cells = [("tier", "metric", "mean", "min", "scored", "missed", "band")]
+    """Aligned lines: tier, metric, mean, min, n scored of n asked for, misses, tokens, dollars, band; the
+    columns of tokens and dollars only where there are any.
+    """
+    tokens, costs = any(row.tokens for row in rows), any(row.cost for row in rows)
+    head = ["tier", "metric", "mean", "min", "scored", "missed"]
+    cells = [[*head, *["tokens"] * tokens, *["cost"] * costs, "band"]]
     tier = ""
     for row in rows:
-        mean = "-" if row.mean is None else f"{row.mean:.3f}"
-        least = "-" if row.least is None else f"{row.least:.3f}"
-        missed = f"{row.missed}/{row.gated}" if row.gated else "-"
-        shown = row.tier.replace("_", " ") if row.tier != tier else ""
-        cells.append(
-            (
-                shown,
-                row.metric,
-                mean,
-                least,
-                f"{row.scored}/{row.total}",
-                missed,
-                bands.get(row.metric) or "-",
-            )
-        )
+        line = [
+            row.tier.replace("_", " ") if row.tier != tier else "",
+            row.metric,
+            "-" if row.mean is None else f"{row.mean:.3f}",
+            "-" if row.least is None else f"{row.least:.3f}",
+            f"{row.scored}/{row.total}",
+            f"{row.missed}/{row.gated}" if row.gated else "-",
+        ]
+        line += [f"{row.tokens:,}"] * tokens + [_dollars(row.cost)] * costs
+        cells.append([*line, bands.get(row.metric) or "-"])
         tier = row.tier
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     lines = []
     for line in cells:
         padded = [
-            cell.ljust(width) if index in (0, 1, 6) else cell.rjust(width)
+            cell.ljust(width) if index in (0, 1, len(line) - 1) else cell.rjust(width)
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         lines.append("  ".join(padded).rstrip())
@@ -158,17 +178,44 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
 
 
 def call_lines(books: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """``judge: 24 calls, 6 stored, 9,120 tokens, p50 0.8 s, p95 2.1 s``, one line a kind."""
-    lines = []
-    for kind, entries in books.items():
-        calls, stored, failed = (int(entries.get(name, 0)) for name in ("calls", "stored", "failed"))
-        tokens = int(entries.get("prompt_tokens", 0)) + int(entries.get("completion_tokens", 0))
-        parts = [f"{calls} call{'s' * (calls != 1)}"]
-        parts += [f"{stored} stored"] if stored else []
-        parts += [f"{failed} failed"] if failed else []
-        parts += [f"{tokens:,} tokens"] if tokens else []
-        latencies = entries.get("latencies", [])
-        if latencies:
-            parts.append(f"p50 {percentile(latencies, 0.5):.2f} s, p95 {percentile(latencies, 0.95):.2f} s")
-        lines.append(f"{kind}: {', '.join(parts)}")
+    """``judge: 24 calls, 6 stored (saved 2,280 tokens), 9,120 tokens, p50 0.8 s, p95 2.1 s``, one line a
+    kind; below it one line for each of its models where there are several; last what all cost together.
+    """
+    lines: list[str] = []
+    kinds = [kind for kind in books if " " not in kind]
+    for kind in kinds:
+        lines.append(f"{kind}: {_calls(books[kind])}")
+        models = [name for name in books if name.startswith(f"{kind} ")]
+        if len(models) > 1:
+            lines += [f"  {name.split(' ', 1)[1]}: {_calls(books[name])}" for name in models]
+    cost = sum(books[kind].get("cost", 0.0) for kind in kinds)
+    saved = sum(books[kind].get("saved_cost", 0.0) for kind in kinds)
+    unpriced = sum(books[kind].get("unpriced", 0) for kind in kinds)
+    if cost or saved:
+        parts = [_dollars(cost)]
+        parts += [f"the store saved {_dollars(saved)}"] if saved else []
+        parts += [f"{unpriced:,} tokens of models without a known price not counted"] if unpriced else []
+        lines.append(f"cost: {', '.join(parts)}")
     return lines
+
+
+def _calls(entries: Mapping[str, Any]) -> str:
+    calls, stored, failed = (int(entries.get(name, 0)) for name in ("calls", "stored", "failed"))
+    tokens = int(entries.get("prompt_tokens", 0)) + int(entries.get("completion_tokens", 0))
+    saved, cost = int(entries.get("saved_tokens", 0)), entries.get("cost", 0.0)
+    parts = [f"{calls} call{'s' * (calls != 1)}"]
+    if stored:
+        parts.append(f"{stored} stored (saved {saved:,} tokens)" if saved else f"{stored} stored")
+    parts += [f"{failed} failed"] if failed else []
+    parts += [f"{tokens:,} tokens"] if tokens else []
+    parts += [_dollars(cost)] if cost else []
+    latencies = entries.get("latencies", [])
+    if latencies:
+        parts.append(f"p50 {percentile(latencies, 0.5):.2f} s, p95 {percentile(latencies, 0.95):.2f} s")
+    return ", ".join(parts)
+
+
+def _dollars(cost: float | None) -> str:
+    if not cost:
+        return "-" if cost is None else "$0"
+    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.01 else f"${cost:.6f}"

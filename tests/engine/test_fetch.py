@@ -211,5 +211,6 @@ def test_books(engine: Engine) -> None:
         engine.wait(engine.fetch(service.ask("b")))
     page = engine.books()["judge"]
     latencies = page.pop("latencies")
-    assert page == {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
+    counted = {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
+    assert page == counted | {"saved_tokens": 12, "cost": 0.0, "saved_cost": 0.0, "unpriced": 0}
     assert [type(each) for each in latencies] == [float]

@@ -138,6 +138,9 @@ def test_sums_over_a_run() -> None:
         "n_scored": 2,
         "n_total": 3,
         "n_missed": 1,
+        "calls": 0,
+        "tokens": 0,
+        "cost": None,
         "band": "good",
     }
     assert table(summary.ordered_rows(["retrieval"]), {"mrr": "good"}) == [

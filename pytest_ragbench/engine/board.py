@@ -1,0 +1,160 @@
+"""Numbers that all processes of a run share: what has been spent, and how fast each provider may be asked.
+
+They stand in a file of one page, which every process maps. Changes are made under a lock of the file, which
+the kernel frees when a process ends; single numbers are read without it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_ragbench.errors import BudgetError
+
+_ROW = 64
+_ROWS = 64
+_NUMBER = struct.Struct("=d")
+
+
+class Board:
+    """Rows of seven numbers, by name, all zero at first. Used on the engine's loop only.
+
+    Parameters
+    ----------
+    path
+        A file for this run, made where it is missing; None: the numbers are this process' own.
+
+    Raises
+    ------
+    OSError
+        The file can't be used.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._file: int | None = None
+        if path is None:
+            self._map = mmap.mmap(-1, _ROW * _ROWS)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.ftruncate(self._file, _ROW * _ROWS)
+            self._map = mmap.mmap(self._file, _ROW * _ROWS)
+        self._rows: dict[str, int] = {}
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else changes anything meanwhile. Not to be nested."""
+        if self._file is None:
+            yield
+            return
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def get(self, name: str, column: int) -> float:
+        value: float = _NUMBER.unpack_from(self._map, self._place(name, column))[0]
+        return value
+
+    def set(self, name: str, column: int, value: float) -> None:
+        _NUMBER.pack_into(self._map, self._place(name, column), value)
+
+    def add(self, name: str, column: int, value: float) -> None:
+        """Inside :meth:`locked`."""
+        self.set(name, column, self.get(name, column) + value)
+
+    def close(self) -> None:
+        self._map.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _place(self, name: str, column: int) -> int:
+        # Rows are found by hash, so that no process need tell another which is whose; two of a run's few
+        # names that share one (a chance of 1 in 1,000 for ten names) would share numbers, and so go on to
+        # the next row: the first eight bytes say whose it is.
+        if name not in self._rows:
+            mark = hashlib.sha256(name.encode()).digest()[:8]
+            row = int.from_bytes(mark[:2], "big") % _ROWS
+            with self.locked():
+                for _ in range(_ROWS):
+                    held = self._map[row * _ROW : row * _ROW + 8]
+                    if held in (mark, bytes(8)):
+                        break
+                    row = (row + 1) % _ROWS
+                self._map[row * _ROW : row * _ROW + 8] = mark
+            self._rows[name] = row
+        return self._rows[name] * _ROW + 8 + 8 * column
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What a run may use at most, all its processes together; None: no limit.
+
+    ``calls`` counts every request that is sent, retries included; ``cost`` is in US dollars.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    def __bool__(self) -> bool:
+        return (self.calls, self.tokens, self.cost) != (None, None, None)
+
+
+_CALLS, _TOKENS, _COST = range(3)
+
+
+class Budget:
+    """Holds a run to its caps. What a call will take is put aside before it is made, and made right after."""
+
+    def __init__(self, caps: Caps, board: Board) -> None:
+        self.caps = caps
+        self._board = board
+
+    def reserve(self, what: str, tokens: float, cost: float) -> None:
+        """Put aside one call and what it will probably take, before it is made.
+
+        Raises
+        ------
+        BudgetError
+            The budget does not allow for the call.
+        """
+        if not self.caps:
+            return
+        board, caps = self._board, self.caps
+        board.get("budget", 0)  # finds its row, which takes the lock
+        with board.locked():
+            spent = [board.get("budget", column) for column in (_CALLS, _TOKENS, _COST)]
+            reached = None
+            if caps.calls is not None and spent[_CALLS] + 1 > caps.calls:
+                reached = f"max_calls {caps.calls:,}"
+            elif caps.tokens is not None and spent[_TOKENS] + tokens > caps.tokens:
+                reached = f"max_tokens {caps.tokens:,}"
+            elif caps.cost is not None and spent[_COST] + cost > caps.cost:
+                reached = f"max_cost {caps.cost:g}"
+            if reached is None:
+                for column, value in ((_CALLS, 1), (_TOKENS, tokens), (_COST, cost)):
+                    board.add("budget", column, value)
+                return
+        used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, ${spent[_COST]:.4f}"
+        raise BudgetError(
+            f"{what} was not asked: the run's budget does not allow for it ({reached}; used or under way: {used})",
+            code="budget",
+        )
+
+    def settle(self, reserved: tuple[float, float], tokens: float, cost: float) -> None:
+        """The call is over: what it took instead of what was put aside (tokens, dollars)."""
+        if not self.caps:
+            return
+        with self._board.locked():
+            self._board.add("budget", _TOKENS, tokens - reserved[0])
+            self._board.add("budget", _COST, cost - reserved[1])

@@ -1,0 +1,68 @@
+"""What tokens cost: as configured, else as the library genai-prices knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pytest_ragbench.settings import ProviderSettings
+
+_OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
+
+
+Prices = Callable[[str, str], "Price | None"]
+"""(provider, model) -> its price, where it is known."""
+
+
+def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None = None) -> Prices:
+    """Prices of the configured providers' models.
+
+    A configured price wins. The library's holds only where the provider's URL is that of a service that it
+    knows: the same model may cost something else elsewhere, or nothing. ``openai_url``: where the provider
+    ``openai`` is, if not at OpenAI's.
+    """
+    known: dict[tuple[str, str], Price | None] = {}
+
+    def price(provider: str, model: str) -> Price | None:
+        key = provider, model
+        if key not in known:
+            settings = providers.get(provider)
+            configured = settings.prices.get(model) if settings is not None else None
+            url = settings.base_url if settings is not None else None
+            url = url or ((openai_url or _OPENAI) if provider == "openai" else None)
+            if configured is not None:
+                known[key] = Price(configured.input, configured.output)
+            else:
+                known[key] = _listed(url, model) if url else None
+        return known[key]
+
+    return price
+
+
+def _listed(url: str, model: str) -> Price | None:
+    """The library's price, caching and other discounts left out: an upper bound."""
+    if "." not in (urlsplit(url).hostname or ""):  # localhost, a container: nobody lists that
+        return None
+    from genai_prices import Usage, calc_price
+
+    try:
+        million = 1_000_000
+        prompt = calc_price(Usage(input_tokens=million), model_ref=model, provider_api_url=url)
+        reply = calc_price(Usage(output_tokens=million), model_ref=model, provider_api_url=url)
+    except LookupError:
+        return None
+    return Price(float(prompt.total_price), float(reply.total_price))

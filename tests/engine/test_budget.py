@@ -1,0 +1,282 @@
+"""Budget, pace and prices: of one process, and of several."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent
+from pytest_ragbench.engine.board import Board, Budget, Caps
+from pytest_ragbench.engine.pace import Pace
+from pytest_ragbench.engine.prices import Price, prices_of
+from pytest_ragbench.errors import BudgetError, JudgeError, UsageError
+from pytest_ragbench.settings import PriceSettings, ProviderSettings
+from tests.engine.helpers import Clock, Service, unavailable
+
+fork = multiprocessing.get_context("fork")
+
+
+def priced(provider: str, model: str) -> Price | None:
+    return Price(1.0, 10.0) if model == "m" else None
+
+
+def asking(service: Service, key: str, model: str = "m") -> Request[Any]:
+    plain = service.ask(key)
+    return Request(
+        "judge", "p", {**plain.key, "model": model}, plain.fetch, plain.read, failure=plain.failure
+    )
+
+
+# The budget
+
+
+def test_what_is_over_the_calls_is_not_asked(make_engine: Callable[..., Engine]) -> None:
+    service = Service()
+    engine = make_engine(caps=Caps(calls=2))
+    for key in "ab":
+        engine.wait(engine.fetch(service.ask(key)))
+    with pytest.raises(BudgetError, match="max_calls 2; used or under way: 2 calls, 24 tokens") as caught:
+        engine.wait(engine.fetch(service.ask("c")))
+    assert caught.value.code == "budget"
+    assert service.calls == 2
+    assert engine.wait(engine.fetch(service.ask("a"))).cached  # what is stored costs nothing
+
+
+def test_retries_count(make_engine: Callable[..., Engine]) -> None:
+    service = Service([unavailable(), unavailable()])
+    engine = make_engine(caps=Caps(calls=2), limits={"p": Limits(wait=0.0)})
+    with pytest.raises(BudgetError):
+        engine.wait(engine.fetch(service.ask()))
+    assert service.calls == 2
+
+
+def test_calls_under_way_count_with_what_they_will_probably_take(make_engine: Callable[..., Engine]) -> None:
+    service = Service()
+    engine = make_engine(caps=Caps(tokens=60))  # 12 a call; the first is guessed at by its length
+
+    async def all_at_once() -> list[Any]:
+        asked = [engine.fetch(service.ask(f"q{number}")) for number in range(20)]
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    engine.wait(engine.fetch(service.ask("first")))
+    got = engine.wait(all_at_once())
+    assert service.calls == 5
+    assert sum(isinstance(each, BudgetError) for each in got) == 16
+    assert engine.books()["judge"]["prompt_tokens"] + engine.books()["judge"]["completion_tokens"] == 60
+
+
+def test_cost(make_engine: Callable[..., Engine]) -> None:
+    service = Service()
+    engine = make_engine(caps=Caps(cost=0.00005), prices=priced)  # 10 + 2*10 millionths a call
+    got = engine.wait(engine.fetch(asking(service, "a")))
+    assert got.usage.cost == pytest.approx(0.00003)
+    engine.wait(engine.fetch(asking(service, "b")))
+    with pytest.raises(BudgetError, match="max_cost 5e-05"):
+        engine.wait(engine.fetch(asking(service, "c")))
+    page = engine.books()["judge p:m"]
+    assert (page["calls"], page["cost"]) == (2, pytest.approx(0.00006))
+
+
+def test_a_cap_on_cost_needs_prices_before_any_call(make_engine: Callable[..., Engine]) -> None:
+    service = Service()
+    engine = make_engine(caps=Caps(cost=1.0), prices=priced)
+    with pytest.raises(UsageError, match=r'\[providers.p.prices\] "other" = \{input'):
+        engine.wait(engine.fetch(asking(service, "a", "other")))
+    assert service.calls == 0
+
+
+def test_what_the_store_saved(make_engine: Callable[..., Engine]) -> None:
+    service = Service()
+    first = make_engine()
+    first.wait(first.fetch(asking(service, "a")))
+    first.close()
+    second = make_engine(prices=priced, run_id="run-2")
+    assert second.wait(second.fetch(asking(service, "a"))).usage.tokens == 0
+    page = second.books()["judge"]
+    assert (page["stored"], page["saved_tokens"]) == (1, 12)
+    assert page["saved_cost"] == pytest.approx(0.00003)
+
+
+def _spend(path: Path, results: Any) -> None:
+    budget, done = Budget(Caps(calls=100, tokens=10_000), Board(path)), 0
+    while True:
+        try:
+            budget.reserve("x", 50, 0.0)
+        except BudgetError:
+            break
+        budget.settle((50, 0.0), 70, 0.0)
+        done += 1
+    results.put(done)
+
+
+def test_processes_share_the_budget(tmp_path: Path) -> None:
+    results = fork.Queue()
+    workers = [fork.Process(target=_spend, args=(tmp_path / "board", results)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    assert sum(results.get(timeout=60) for _ in workers) == 100
+    board = Board(tmp_path / "board")
+    assert [board.get("budget", column) for column in range(2)] == [100, 7000]
+
+
+def test_many_names_have_rows_of_their_own(tmp_path: Path) -> None:
+    board = Board(tmp_path / "board")
+    for number in range(40):
+        board.set(f"name {number}", 0, number)
+    again = Board(tmp_path / "board")
+    assert [again.get(f"name {number}", 0) for number in range(40)] == list(range(40))
+
+
+# The pace
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def pace(clock: Clock) -> Pace:
+    return Pace("p", Board(None), clock)
+
+
+def test_too_fast_halves_and_success_brings_it_back(pace: Pace, clock: Clock) -> None:
+    assert pace.limit(16) == 16
+    pace.slow_down(clock.now, 16, None)
+    assert pace.limit(16) == 8
+    pace.slow_down(clock.now - 1, 16, None)  # sent before the cut: it tells nothing new
+    assert pace.limit(16) == 8
+    for _ in range(10):
+        clock.now += 1
+        pace.slow_down(clock.now, 16, None)
+    assert pace.limit(16) == 1
+    good = 0
+    while pace.limit(16) < 16:
+        pace.speed_up(16)
+        good += 1
+    assert 16 < good < 150
+
+
+def test_retry_after_silences_everybody(clock: Clock, tmp_path: Path) -> None:
+    one, other = (Pace("p", Board(tmp_path / "board"), clock) for _ in range(2))
+    one.slow_down(clock.now, 16, 3.0)
+    assert other.turn(None, None, 0, 0.0) == 3.0
+    assert Pace("q", Board(tmp_path / "board"), clock).turn(None, None, 0, 0.0) == 0.0
+    clock.now += 3.0
+    assert other.turn(None, None, 0, 0.0) == 0.0
+    assert other.limit(16) == 8
+
+
+@given(per_minute=st.integers(1, 600), steps=st.lists(st.floats(0, 20), min_size=1, max_size=80))
+def test_no_minute_gets_more_requests_than_its_rate(per_minute: int, steps: list[float]) -> None:
+    clock = Clock()
+    pace = Pace("p", Board(None), clock)
+    sent: list[float] = []
+    for step in steps:
+        clock.now += step
+        for _ in range(20):
+            if pace.turn(per_minute, None, 0, 0.0) > 0:
+                break
+            sent.append(clock.now)
+    for moment in sent:
+        within = sum(moment <= other < moment + 59.999 for other in sent)
+        assert within <= per_minute
+
+
+def test_a_rate_is_used_up_to_nine_tenths_at_least(pace: Pace, clock: Clock) -> None:
+    sent = 0
+    while clock.now < 1000 + 600:
+        wait = pace.turn(100, None, 0, 0.0)
+        sent += wait <= 0
+        clock.now += max(wait, 0)
+    assert 900 <= sent <= 1000
+
+
+def test_tokens_are_corrected_afterwards(pace: Pace, clock: Clock) -> None:
+    assert pace.turn(None, 1000, 100, 0.0) == 0.0  # all that is there at once
+    assert pace.turn(None, 1000, 100, 0.0) == pytest.approx(100 * 60 / 901)
+    pace.correct(1000, 100, 40)
+    assert pace.turn(None, 1000, 60, 0.0) <= 0.0
+
+
+def test_a_busy_provider_is_left_alone_by_all_calls(make_engine: Callable[..., Engine], clock: Clock) -> None:
+    service = Service([unavailable(429, 5.0)])
+    engine = make_engine(store=None, limits={"p": Limits(wait=0.0)}, sleep=clock.sleep, clock=clock)
+    engine.wait(engine.fetch(service.ask("a")))
+    assert clock.slept == [5.0]
+    service.troubles = [unavailable(429, 5.0)]
+
+    async def both() -> None:
+        first = asyncio.ensure_future(engine.fetch(service.ask("b")))
+        while service.calls != 3:
+            await asyncio.sleep(0)
+        await asyncio.gather(first, engine.fetch(service.ask("c")))
+
+    engine.wait(both())
+    assert clock.slept[1] == 5.0
+    assert sum(clock.slept) < 15  # the other one did not find out for itself
+    assert service.calls == 5
+
+
+def test_a_used_up_quota_ends_it_for_everybody(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+    service = Service([JudgeError("429: quota used up", code="insufficient_quota")])
+    first, other = (make_engine(store=None, meeting=tmp_path, run_id="r") for _ in range(2))
+    for engine in (first, first, other):
+        with pytest.raises(JudgeError, match="quota") as caught:
+            engine.wait(engine.fetch(service.ask()))
+        assert caught.value.code == "insufficient_quota"
+    assert service.calls == 1
+
+
+def test_a_rate_holds_up_nobody_who_needs_no_call(make_engine: Callable[..., Engine], clock: Clock) -> None:
+    service = Service()
+    limits = {"p": Limits(requests_per_minute=1)}
+    engine = make_engine(limits=limits, sleep=clock.sleep, clock=clock)
+    for key in "aab":
+        engine.wait(engine.fetch(service.ask(key)))
+    assert service.calls == 2
+    assert sum(clock.slept) == pytest.approx(60)
+
+
+# Prices
+
+
+def test_prices() -> None:
+    own = ProviderSettings(
+        base_url="https://api.openai.com/v1", prices={"mine": PriceSettings(input=1, output=2)}
+    )
+    near = ProviderSettings(base_url="http://localhost:8000/v1")
+    price = prices_of({"o": own, "near": near})
+    assert price("o", "mine") == Price(1, 2)
+    assert price("near", "gpt-4o-mini") is None
+    assert price("unknown", "gpt-4o-mini") is None
+    assert price("o", "no-such-model-at-all") is None
+    listed = price("openai", "gpt-4o-mini")
+    assert listed is not None
+    assert 0 < listed.input < listed.output
+    assert price("o", "gpt-4o-mini") == listed
+    assert prices_of({}, "http://localhost/v1")("openai", "gpt-4o-mini") is None
+
+
+def test_a_call_that_fails_gives_back_what_was_put_aside(make_engine: Callable[..., Engine]) -> None:
+    async def fetch(send: Sender) -> Any:
+        async def attempt() -> Sent:
+            raise JudgeError("no")
+
+        return (await send(attempt)).payload
+
+    engine = make_engine(store=None, caps=Caps(tokens=100))
+    for number in range(10):
+        with pytest.raises(JudgeError, match="no"):
+            engine.wait(
+                engine.fetch(
+                    Request("judge", "p", {"k": number, "text": "x" * 200}, fetch, str, failure=JudgeError)
+                )
+            )

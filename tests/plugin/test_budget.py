@@ -1,0 +1,66 @@
+"""A run's budget and what it cost, as the user sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import Project
+from tests.plugin.test_llm_judge import N, bot, honest, run  # noqa: F401 - bot is a fixture
+from tests.servers.openai_server import OpenAIServer, error
+from tests.servers.rag_server import RagServer
+
+PRICES = """
+[providers.openai.prices]
+"gpt-4o-mini" = { input = 1.0, output = 2.0 }
+"""
+
+
+def test_two_workers_keep_to_one_budget(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with OpenAIServer(honest) as server:
+        result = run(bot, server, monkeypatch, "--ragbench-max-calls=8", "-n", "2")
+        assert server.calls + len(rag.questions) == 8
+        assert result.ret == 8
+        report = bot.report()
+        assert set(report["summary"]["outcomes"]) <= {"passed", "budget"}
+        assert sum(report["summary"]["outcomes"].values()) == N
+        assert report["summary"]["outcomes"]["budget"] >= N - 2
+        result.stdout.fnmatch_lines(["*BudgetError: * was not asked: the run's budget*max_calls 8*"])
+
+
+def test_what_it_cost_and_what_the_store_saved(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (bot.path / "ragbench.toml").open("a") as toml:
+        toml.write(PRICES)
+    with OpenAIServer(honest) as server:
+        for told in (f"cost: ${12 * 140e-6:.6f}", f"cost: $0, the store saved ${12 * 140e-6:.6f}"):
+            result = run(bot, server, monkeypatch, "-n", "2")
+            result.stdout.fnmatch_lines(["tier*missed*", told])
+        assert server.calls == 2 * N
+    summary = bot.report()["summary"]
+    [model] = summary["models"]
+    assert (model["kind"], model["model"]) == ("judge", "openai:gpt-4o-mini")
+    assert (model["calls"], model["stored"], model["saved_tokens"]) == (0, 12, 12 * 120)
+    assert "judge openai:gpt-4o-mini" not in summary["calls"]
+
+
+def test_a_quota_that_is_used_up_ends_the_asking(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (bot.path / "ragbench.toml").read_text()
+    (bot.path / "ragbench.toml").write_text(
+        text.replace("timeout = 2\n", "timeout = 2\nmax_concurrency = 1\n")
+    )
+    with OpenAIServer([error(429, "no money", code="insufficient_quota")]) as server:
+        result = run(bot, server, monkeypatch, "-n", "2")
+        assert server.calls == 1
+        result.assert_outcomes(errors=N)
+        result.stdout.fnmatch_lines(["*JudgeError: openai: the quota is used up; it is not asked again*"])
