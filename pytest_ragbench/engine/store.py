@@ -462,16 +462,20 @@ def _move_aside(path: Path) -> Path:
 
 
 _connections: weakref.WeakSet[_Connection] = weakref.WeakSet()
+_held: list[_Connection] = []
+"""Those that are closed while the process forks: others may be made meanwhile."""
 
 
 def _before_fork() -> None:
-    for connection in list(_connections):
+    _held[:] = list(_connections)
+    for connection in _held:
         connection.before_fork()
 
 
 def _after_fork() -> None:
-    for connection in list(_connections):
+    for connection in _held:
         connection.after_fork()
+    _held.clear()
 
 
 def _in_child() -> None:
