@@ -166,6 +166,9 @@ class Settings(_Section):
     """All settings of a run."""
 
     judge: str | None = Field(default=None, description="'local', 'PROVIDER' or 'PROVIDER:MODEL'.")
+    judge_fallback: str | None = Field(
+        default=None, description="Asked where the configured judge is down or has no quota left."
+    )
     embedder: str | None = Field(
         default=None, description="'local', 'PROVIDER:MODEL' or 'sentence-transformers:MODEL'."
     )

@@ -189,6 +189,10 @@ class Engine:
             return await coroutine
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, thread.loop))
 
+    def warn(self, text: str) -> None:
+        """Tell whoever runs this something that it can do without."""
+        self._on_warning(text)
+
     def books(self) -> dict[str, Any]:
         """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.books.Page`."""
         return self._books.plain()

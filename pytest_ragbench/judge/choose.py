@@ -44,7 +44,12 @@ def judge_from(
         something else.
     """
     if value is None:
-        value = configured_judge(settings, environ)
+        judge = _named(configured_judge(settings, environ), engine, settings, environ)
+        if settings.judge_fallback is None:
+            return judge
+        from pytest_ragbench.judge.fallback import FallbackJudge
+
+        return FallbackJudge(judge, _named(settings.judge_fallback, engine, settings, environ), engine)
     if isinstance(value, str):
         return _named(value, engine, settings, environ)
     if isinstance(value, type):

@@ -1,0 +1,193 @@
+"""``ragbench store``: what is in the store, and what need not be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_ragbench.cli.shared import configured, emit, json_option, settings_of, table
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.store import Reply, Store
+
+_KINDS = click.Choice(["rag", "judge", "embedding"])
+
+
+@click.group()
+def command() -> None:
+    """Show, prune and export the store: the replies that need not be paid for again.
+
+    It is the file that tests run in this directory use, or the one given by --store.
+
+    \b
+      ragbench store show
+      ragbench store prune --unused-days 30
+      ragbench store export replies.jsonl --kind judge
+    """
+
+
+@command.command()
+@configured("store")
+@json_option
+def show(store: str | None, as_json: bool) -> None:
+    """How many replies there are, of whom, and how large they are."""
+    opened = _opened(store)
+    stats = _try(opened, opened.stats)
+    tokens = _try(
+        opened, lambda: sum(reply.prompt_tokens + reply.completion_tokens for reply in opened.items())
+    )
+    data = {"file": str(opened.path), **stats, "tokens": tokens}
+
+    def text() -> str:
+        rows = [[kind, f"{count:,}"] for kind, count in stats["by_kind"].items()]
+        rows += [[f"  from {name}", f"{count:,}"] for name, count in stats["by_provider"].items()]
+        told = f"{opened.path}: {stats['replies']:,} replies, {_size(stats['bytes'])}, {tokens:,} tokens paid once"
+        return told + ("\n" + table(["kind", "replies"], rows) if rows else "")
+
+    emit(data, text, as_json=as_json)
+
+
+@command.command()
+@configured("store")
+@click.option(
+    "--unused-days",
+    type=click.FloatRange(0),
+    default=90.0,
+    show_default=True,
+    metavar="N",
+    help="Delete replies that no run has used for N days.",
+)
+@click.option(
+    "--run-days",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Delete answers kept for one run alone after N days.",
+)
+@click.option(
+    "--max-mb",
+    type=click.FloatRange(0),
+    default=500.0,
+    show_default=True,
+    metavar="N",
+    help="Above N megabytes, delete those unused for longest.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Delete all replies: the next run pays for everything."
+)
+@json_option
+def prune(
+    store: str | None, unused_days: float, run_days: float, max_mb: float, everything: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Delete what is no longer of use. Runs do the same by themselves, once a day."""
+    from pytest_ragbench.engine.store import DAY
+
+    opened = _opened(store)
+    before = _try(opened, opened.stats)
+    deleted = _try(
+        opened,
+        lambda: (
+            opened.delete()
+            if everything
+            else opened.prune(
+                unused=unused_days * DAY, run_age=run_days * DAY, max_bytes=int(max_mb * 1_000_000)
+            )
+        ),
+    )
+    after = _try(opened, opened.stats)
+    data = {
+        "file": str(opened.path),
+        "deleted": deleted,
+        "replies": after["replies"],
+        "bytes": after["bytes"],
+    }
+    freed = before["bytes"] - after["bytes"]
+    emit(
+        data,
+        f"{opened.path}: {deleted:,} replies deleted ({_size(freed)}), {after['replies']:,} left",
+        as_json=as_json,
+    )
+
+
+@command.command()
+@configured("store")
+@click.argument("file", metavar="FILE")
+@click.option("--kind", type=_KINDS, help="Only replies of this kind.")
+@json_option
+def export(store: str | None, file: str, kind: str | None, as_json: bool) -> None:
+    """Write the replies to FILE as lines of JSON ("-": to the terminal), the oldest first.
+
+    The store knows what was asked only as a digest. For a file that runs can be replayed from, with what was
+    asked beside each reply, run the tests with --ragbench-record.
+    """
+    import json
+
+    opened = _opened(store)
+    replies = _try(opened, lambda: [r for r in opened.items() if kind in (None, r.kind)])
+    lines = [json.dumps(_exported(reply), ensure_ascii=False) for reply in replies]
+    if file == "-":
+        click.echo("\n".join(lines))
+        return
+    text = "".join(f"{line}\n" for line in lines)
+    Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    emit({"file": file, "replies": len(lines)}, f"{file}: {len(lines):,} replies", as_json=as_json)
+
+
+def _exported(reply: Reply) -> dict[str, Any]:
+    import json
+
+    return {
+        "digest": reply.digest,
+        "kind": reply.kind,
+        "provider": reply.provider,
+        "run": reply.run,
+        "created": _moment(reply.created),
+        "used": _moment(reply.used),
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "reply": json.loads(reply.payload),
+    }
+
+
+def _opened(store: str | None) -> Store:
+    """The store that the configuration names; UsageError where there is none."""
+    from pytest_ragbench import building
+    from pytest_ragbench.engine.store import Store
+    from pytest_ragbench.errors import UsageError
+
+    path = building.store_path(settings_of({"store": store}), _cache())
+    if path is None:
+        raise UsageError("the store is switched off; name a file with --store")
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: there is no store yet; a run of tests makes it, or name another with --store"
+        )
+    return Store(path)
+
+
+def _cache() -> Path | None:
+    cache = Path(".pytest_cache/d/ragbench")
+    return cache if cache.is_dir() else None
+
+
+def _try(store: Store, work: Callable[[], Any]) -> Any:
+    from pytest_ragbench.engine.store import StoreError
+    from pytest_ragbench.errors import UsageError
+
+    try:
+        return work()
+    except StoreError as error:
+        raise UsageError(f"{store.path}: {error}") from None
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1000:.1f} kB"

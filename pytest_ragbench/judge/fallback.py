@@ -1,0 +1,70 @@
+"""A second judge for when the first can't be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from pytest_ragbench.errors import JudgeError, RagbenchError
+from pytest_ragbench.judge.base import Answered, Judge, Task
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+R = TypeVar("R", bound=BaseModel)
+
+_OUTAGES = ("timeout", "connection", "unavailable", "insufficient_quota", "not_recorded")
+
+
+class FallbackJudge:
+    """Asks ``first``, and ``second`` where the first one's provider is down, refuses the key, or has no quota left.
+
+    A reply that is no verdict is no outage: it stays the first judge's error, or the run would be judged by
+    whoever happens to answer. Scores name who judged; the run warns where it was the second.
+    """
+
+    def __init__(self, first: Judge, second: Judge, engine: Engine) -> None:
+        self._first = first
+        self._second = second
+        self._engine = engine
+
+    @property
+    def name(self) -> str:
+        return self._first.name
+
+    @property
+    def tasks(self) -> Collection[str] | None:
+        return self._first.tasks
+
+    @property
+    def shared(self) -> bool:
+        """Whether the replies of both are kept by the engine, for all workers."""
+        return all(getattr(judge, "shared", False) for judge in (self._first, self._second))
+
+    def __repr__(self) -> str:
+        return f"<judge {self._first.name}, else {self._second.name}>"
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        """See :class:`~pytest_ragbench.judge.base.Judge`."""
+        try:
+            return await self._first.ask(task)
+        except JudgeError as error:
+            able = self._second.tasks is None or task.name in self._second.tasks
+            if not (is_outage(error) and able):
+                raise
+            first = error
+        try:
+            answered = await self._second.ask(task)
+        except RagbenchError as error:
+            raise JudgeError(f"{first}; and the fallback: {error}", code=first.code, raw=first.raw) from None
+        self._engine.warn(
+            f"the judge {self._first.name} could not be asked ({first.code}); {self._second.name} judged instead"
+        )
+        return answered
+
+
+def is_outage(error: JudgeError) -> bool:
+    """Whether the judge could not be asked, rather than said something useless."""
+    return error.code in _OUTAGES or error.code.startswith("http_")
