@@ -19,6 +19,8 @@ _HOME = {
     "Threshold": "thresholds",
     "score": "assertions",
     "ascore": "assertions",
+    "aassert_metric": "assertions",
+    "aassert_quality": "assertions",
     "assert_metric": "assertions",
     "assert_quality": "assertions",
     "assert_faithfulness": "assertions",
@@ -101,6 +103,12 @@ _HOME = {
 
 if TYPE_CHECKING:
     from pytest_ragbench.aggregates import assert_retrieval as assert_retrieval
+    from pytest_ragbench.assertions import (
+        aassert_metric as aassert_metric,
+    )
+    from pytest_ragbench.assertions import (
+        aassert_quality as aassert_quality,
+    )
     from pytest_ragbench.assertions import (
         ascore as ascore,
     )

@@ -154,6 +154,22 @@ def assert_quality(
     }
 
 
+async def aassert_metric(
+    name: str, sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
+) -> Score:
+    """:func:`assert_metric` for async tests: the running loop is not blocked, so several can be gathered."""
+    __tracebackhide__ = True
+    return await asyncio.to_thread(assert_metric, name, sample, threshold, **options)
+
+
+async def aassert_quality(
+    sample: RagSample, wanted: Mapping[str, ThresholdLike] | None = None, **thresholds: Any
+) -> dict[str, Score]:
+    """:func:`assert_quality` for async tests: the running loop is not blocked."""
+    __tracebackhide__ = True
+    return await asyncio.to_thread(assert_quality, sample, wanted, **thresholds)
+
+
 def assert_faithfulness(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
     """Assert the share of the answer's claims that the chunks support; see :func:`assert_metric`."""
     __tracebackhide__ = True
@@ -361,6 +377,8 @@ __all__ = [
     "ThresholdLike",
     "UndefinedScore",
     "Unscored",
+    "aassert_metric",
+    "aassert_quality",
     "ascore",
     "assert_abstains",
     "assert_answer_relevancy",

@@ -53,7 +53,7 @@ def score_over(
     metric = find(name)
     _check_items(name, items)
     found = _found(here, items, metric, None, judge, embedder, coverage, options)
-    here.record(_result(metric, found, None, None))
+    here.record(_result(_turned(metric, found), found, None, None))
     return found
 
 
@@ -116,6 +116,11 @@ def assert_over(
     if not passed:
         raise QualityFailure(_text(found, limit.shown(found.value), limit.text), [found])
     return found
+
+
+def _turned(metric: Metric, found: Score) -> Metric:
+    """In the direction that the options gave it."""
+    return metric.turned("lower") if found.details.get("direction") == "lower" else metric
 
 
 def _check_items(name: str, items: Items) -> None:
@@ -262,6 +267,7 @@ def _total(
             "n_scored": len(values),
             "n_unscored": total - len(values),
             "n_total": total,
+            "direction": "lower" if lower else "higher",
             "min": min(values),
             "max": max(values),
             "values": {sample.label: score.value for sample, score in scores},

@@ -26,11 +26,14 @@ class Task(Generic[R]):
     ``reply_type`` the reply; :meth:`reply_schema` may narrow the schema to this very task (how many
     verdicts, which grades).
 
+    ``language`` is that of the prompt where the sample names one; see :func:`in_language`.
+
     ``vote`` tells apart independent calls with the same input: it goes into the key that replies are
     stored under, and nowhere else. See :func:`again`.
     """
 
     vote: ClassVar[int] = 0
+    language: ClassVar[str | None] = None
 
     @property
     def name(self) -> str:
@@ -43,8 +46,13 @@ class Task(Generic[R]):
 
     @property
     def lang(self) -> str:
-        """The language of the prompt: that of the texts under judgement."""
+        """The language of the texts under judgement, which the prompt follows."""
         raise NotImplementedError
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Parts of the prompt that this very task has, by their names in the prompt's file."""
+        return ()
 
     def data(self) -> Mapping[str, Any]:
         """Untrusted texts by label (text, or list of texts that the prompt numbers from 1)."""
@@ -87,6 +95,15 @@ def again(task: Task[R], vote: int) -> Task[R]:
     """The same task as another, independent call: its reply is not that of any other ``vote``."""
     other = copy(task)
     object.__setattr__(other, "vote", vote)
+    return other
+
+
+def in_language(task: Task[R], language: str | None) -> Task[R]:
+    """The same task, asked in ``language`` where there is a prompt in it, else in that of the texts."""
+    if language is None or task.language is not None:
+        return task
+    other = copy(task)
+    object.__setattr__(other, "language", language)
     return other
 
 

@@ -42,13 +42,15 @@ def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
     KeyError
         There is no prompt for this kind of task.
     """
-    prompt, common = _prompt(task.name, task.lang), _prompt("common", task.lang)
+    lang = _language(task)
+    prompt, common = _prompt_file(task.name)[lang], _prompt_file("common")[lang]
     data = task.data()
     nonce = nonce_for(data)
     parts = [
         common["role"],
         _filled(common["rules"], {"nonce": nonce}),
         _filled(prompt["task"], task.options()),
+        *(prompt[name] for name in task.extras),
     ]
     if isinstance(task, NumberedTask):
         numbers = ", ".join(str(number) for number in task.numbers)
@@ -63,15 +65,17 @@ def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
 
 def correction(task: Task[Any], problem: str) -> Message:
     """The message that asks for a usable reply, saying what was wrong with the last one."""
-    text = _filled(_prompt("common", task.lang)["correction"], {"problem": problem})
+    text = _filled(_prompt_file("common")[_language(task)]["correction"], {"problem": problem})
     return {"role": "user", "content": text.strip()}
 
 
 def prompt_version(task: Task[Any]) -> str:
     """Version and fingerprint of the prompt's text in the task's language: ``"1-0f3a9c27-ru"``."""
-    lang = _language(task.name, task.lang)
+    lang = _language(task)
     file = _prompt_file(task.name)
-    text = json.dumps([file["form"], file[lang], _prompt("common", lang)], ensure_ascii=False, sort_keys=True)
+    text = json.dumps(
+        [file["form"], file[lang], _prompt_file("common")[lang]], ensure_ascii=False, sort_keys=True
+    )
     return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"
 
 
@@ -129,15 +133,14 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
     return template
 
 
-def _prompt(name: str, lang: str) -> Mapping[str, Any]:
-    section: Mapping[str, Any] = _prompt_file(name)[_language(name, lang)]
-    return section
-
-
-def _language(name: str, lang: str) -> str:
-    """The language itself where the prompt has it (``ru`` for ``ru-RU`` too), else English."""
-    short = lang.casefold().replace("_", "-").partition("-")[0]
-    return short if isinstance(_prompt_file(name).get(short), dict) else _DEFAULT_LANG
+def _language(task: Task[Any]) -> str:
+    """The sample's language where the prompt has it (``ru`` for ``ru-RU`` too), else the texts', else English."""
+    prompts = _prompt_file(task.name)
+    for lang in (task.language, task.lang):
+        short = (lang or "").strip().casefold().replace("_", "-").partition("-")[0]
+        if isinstance(prompts.get(short), dict):
+            return short
+    return _DEFAULT_LANG
 
 
 @cache

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_ragbench.judge.base import Task, schema_of
+from pytest_ragbench.judge.base import Task, in_language, schema_of
 from pytest_ragbench.judge.fields import Grade01, Text, YesNo
 from pytest_ragbench.text import detect_language
 
@@ -25,6 +25,8 @@ class Reply(BaseModel):
 
 # Claims
 
+Fineness = Literal["low", "high"]
+
 
 class Claims(Reply):
     claims: list[Text] = Field(
@@ -34,10 +36,16 @@ class Claims(Reply):
 
 @dataclass(frozen=True)
 class SplitClaims(Task[Claims]):
-    """Split an answer (or a reference) into self-contained claims."""
+    """Split an answer (or a reference) into self-contained claims.
+
+    ``atomicity="low"``: facts that stand together stay together; ``coverage="low"``: only what matters for
+    the question.
+    """
 
     answer: str
     question: str = ""
+    atomicity: Fineness = "high"
+    coverage: Fineness = "high"
 
     name = "split_claims"
     reply_type = Claims
@@ -45,6 +53,11 @@ class SplitClaims(Task[Claims]):
     @property
     def lang(self) -> str:
         return detect_language(self.answer)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        low = {"low_atomicity": self.atomicity, "low_coverage": self.coverage}
+        return tuple(name for name, value in low.items() if value == "low")
 
     def data(self) -> Mapping[str, Any]:
         return {"question": self.question, "answer": self.answer}
@@ -130,7 +143,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
         missing = tuple(number for number in self.numbers if number not in present)
         if not missing or not present or not present <= set(self.numbers):
             return None
-        return _Remainder(self, missing)
+        return in_language(_Remainder(self, missing), self.language)
 
     def merge(self, payload: Mapping[str, Any], rest: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"verdicts": {str(k): v for k, v in {**numbered(payload), **numbered(rest)}.items()}}

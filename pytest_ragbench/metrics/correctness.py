@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.judge.tasks import Fineness
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric, named
@@ -134,13 +135,15 @@ async def _similarity(tools: Tools, answer: str, reference: str) -> float:
 def _adapt_factual(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
     choice("factual_correctness", "mode", options.get("mode", "f1"), ("f1", "precision", "recall"))
     _check_beta("factual_correctness", options.get("beta", 1.0))
+    for name in ("atomicity", "claim_coverage"):
+        choice("factual_correctness", name, options.get(name, "high"), ("low", "high"))
     return {}
 
 
 @metric(
     "factual_correctness",
     tier="end_to_end",
-    needs=("question", "answer", "reference"),
+    needs=("answer", "reference"),
     tasks=("split_claims", "verify_claims"),
     adapt=_adapt_factual,
 )
@@ -150,20 +153,30 @@ async def factual_correctness(
     *,
     mode: Literal["f1", "precision", "recall"] = "f1",
     beta: float = 1.0,
+    atomicity: Fineness = "high",
+    claim_coverage: Fineness = "high",
 ) -> Score:
     """F of the answer's claims that the reference supports, and of the reference's that the answer does.
 
     ``P = supported claims of the answer / its claims``, ``R = covered claims of the reference / its
     claims``, F_beta of the two; range 0..1. Four judge calls (the split of the reference is stored),
     two for ``mode="precision"`` or ``"recall"``.
+
+    Parameters
+    ----------
+    atomicity
+        ``"low"``: coarser claims, the facts of one sentence in one. By the judge; the local one ignores it.
+    claim_coverage
+        ``"low"``: only the claims that matter for the question.
     """
     answer, reference, question = sample.answer or "", sample.reference or "", sample.question
 
     async def precision() -> list[Finding]:
-        return await verify(tools, await split(tools, answer, question), (reference,), question)
+        claims = await split(tools, answer, question, atomicity, claim_coverage)
+        return await verify(tools, claims, (reference,), question)
 
     async def recall() -> list[Finding]:
-        claims = await split(tools, reference, question)
+        claims = await split(tools, reference, question, atomicity, claim_coverage)
         if not claims:
             raise _no_reference_claims("factual_correctness")
         return await verify(tools, claims, (answer,), question)

@@ -374,7 +374,7 @@ async def aspect(
     split = f" ({vote.yes}:{vote.no})" if votes > 1 else ""
     return tools.score(
         sample, vote.value, reason=f"{deciding}{split}", evidence=findings, evidence_title="votes",
-        votes=votes, yes=vote.yes, no=vote.no,
+        votes=votes, yes=vote.yes, no=vote.no, direction=direction,
     )  # fmt: skip
 
 

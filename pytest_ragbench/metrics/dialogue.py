@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.judge.base import in_language
 from pytest_ragbench.judge.tasks_answer import CheckConsistency
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import NOBODY, head
@@ -121,6 +122,11 @@ async def context_preservation(samples: Sequence[RagSample], tools: Tools, *, po
     )  # fmt: skip
 
 
+def _consistency(turns: Sequence[RagSample]) -> CheckConsistency:
+    questions, answers = zip(*((turn.question, turn.answer or "") for turn in turns), strict=True)
+    return CheckConsistency(questions, answers)
+
+
 @metric(
     "multi_turn_consistency",
     tier="dialogue",
@@ -147,14 +153,7 @@ async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> 
             "multi_turn_consistency is undefined: no session has two answers", code="one_answer"
         )
     replies = await asyncio.gather(
-        *(
-            tools.ask(
-                CheckConsistency(
-                    tuple(turn.question for turn in turns), tuple(turn.answer or "" for turn in turns)
-                )
-            )
-            for turns in asked.values()
-        )
+        *(tools.ask(in_language(_consistency(turns), turns[0].lang)) for turns in asked.values())
     )
     findings, values = [], []
     for (name, turns), reply in zip(asked.items(), replies, strict=True):

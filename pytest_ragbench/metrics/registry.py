@@ -106,6 +106,13 @@ class Metric:
                 return name
         return "attention" if self.bands else None
 
+    def turned(self, direction: Direction) -> Metric:
+        """The metric in that direction, the limits of its bands mirrored in its range."""
+        if direction == self.direction:
+            return self
+        bands = {name: self.low + self.high - limit for name, limit in self.bands.items()}
+        return replace(self, direction=direction, bands=bands)
+
     def adapted(self, given: Any, options: Mapping[str, Any]) -> Metric:
         """The metric as the options make it for a sample (or set); UsageError for options that can't be."""
         if self.adapt is None:

@@ -82,6 +82,7 @@ async def compute(
         Judge or embedder failed, or the metric is undefined for this sample.
     """
     tools = tools or Tools(metric.name, judge, embedder)
+    tools.lang = sample.lang
     shortcut = _shortcut(metric, sample)
     if shortcut is not None:
         value, reason = shortcut

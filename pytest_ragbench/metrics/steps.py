@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.judge.tasks import SplitClaims, VerifyClaims
+from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding
 
 
-async def split(tools: Tools, text: str, question: str) -> tuple[str, ...]:
+async def split(
+    tools: Tools, text: str, question: str, atomicity: Fineness = "high", coverage: Fineness = "high"
+) -> tuple[str, ...]:
     """The claims of a text. One call; that of a reference is the same in every metric, and stored."""
-    reply = await tools.ask(SplitClaims(text, question))
+    reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
     return tuple(claim for claim in reply.claims if claim.strip())
 
 

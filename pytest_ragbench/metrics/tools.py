@@ -30,6 +30,8 @@ class Tools:
     stored: int = 0
     judges: dict[str, int] = field(default_factory=dict)
     embedded: bool = False
+    lang: str | None = None
+    """The sample's language, where it names one: that of the prompts."""
     repeat: int = 0
     """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
     durations: list[float] = field(default_factory=list)
@@ -49,9 +51,10 @@ class Tools:
         """
         if self.judge is None:
             raise UsageError(f"{self.metric} was given no judge")
-        if self.repeat:
-            from pytest_ragbench.judge.base import again
+        from pytest_ragbench.judge.base import again, in_language
 
+        task = in_language(task, self.lang)
+        if self.repeat:
             task = again(task, task.vote + 1000 * self.repeat)
         answered = await self.judge.ask(task)
         if not answered.cached:

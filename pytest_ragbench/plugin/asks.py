@@ -153,7 +153,7 @@ def _ask(call: ast.Call, function: Callable[..., Any], params: Mapping[str, Any]
 
     given = _arguments(call, helper, value)
     options = {name: value(node) for name, node in given.get("options", {}).items()}
-    match helper.__name__:
+    match _plain_name(helper):
         case "assert_metric":
             return Ask({_name(value(given["name"])): limit(given.get("threshold"))}, options)
         case "score" | "ascore":
@@ -169,7 +169,7 @@ def _ask(call: ast.Call, function: Callable[..., Any], params: Mapping[str, Any]
         case "assert_abstains":
             return Ask({"abstention": None}, gated=False)
         case _:
-            return Ask({helper.__name__.removeprefix("assert_"): limit(given.get("threshold"))}, options)
+            return Ask({_plain_name(helper).removeprefix("assert_"): limit(given.get("threshold"))}, options)
 
 
 def _arguments(
@@ -198,11 +198,17 @@ def _helper(node: ast.expr, function: Callable[..., Any]) -> Callable[..., Any] 
         found = _value(node, function, {})
     except _NotKnown:
         return None
-    name = getattr(found, "__name__", "")
+    name = _plain_name(found)
     if getattr(found, "__module__", "") != "pytest_ragbench.assertions" or not inspect.isfunction(found):
         return None
     one = name.startswith("assert_") or name in ("score", "ascore")
     return found if one and "sample" in inspect.signature(found).parameters else None
+
+
+def _plain_name(helper: Any) -> str:
+    """Of an async helper, that of the plain one."""
+    name = str(getattr(helper, "__name__", ""))
+    return name[1:] if name.startswith("aassert_") else name
 
 
 def _value(node: ast.expr, function: Callable[..., Any], params: Mapping[str, Any]) -> Any:

@@ -207,7 +207,10 @@ class RunBook:
         for row in self._summary.rows.values() if self._summary else ():
             base = row.metric.removesuffix("_answer_correctness").removesuffix("_groundedness")
             try:
-                bands[row.metric] = find(base).band(row.mean) if row.mean is not None else None
+                known = find(base)
+                if row.direction is not None:
+                    known = known.turned(row.direction)
+                bands[row.metric] = known.band(row.mean) if row.mean is not None else None
             except RagbenchError:
                 bands[row.metric] = None
         return bands

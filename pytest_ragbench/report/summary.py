@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_ragbench.report.books import add, percentile
+from pytest_ragbench.thresholds import Direction
 
 _KINDS = {
     "quality": "quality failure",
@@ -32,6 +33,8 @@ class Row:
     total: int = 0
     least: float | None = None
     most: float | None = None
+    direction: Direction | None = None
+    """Where the scores say which way is better; it may follow from an option."""
     missed: int = 0
     gated: int = 0
     calls: int = 0
@@ -53,6 +56,8 @@ class Row:
         whole_set = entry["sample"] is None and "n_scored" in details
         count = details["n_scored"] if whole_set else 1
         low, high = (details["min"], details["max"]) if whole_set else (entry["value"], entry["value"])
+        if details.get("direction") in ("higher", "lower"):
+            self.direction = details["direction"]
         self.sum += entry["value"] * count
         self.scored += count
         self.total += details["n_total"] if whole_set else 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench.judge import rendering
-from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.base import Task, again, in_language
 from pytest_ragbench.judge.rendering import correction, nonce_for, prompt_version, render, texts_of
 from pytest_ragbench.judge.tasks import (
     CheckAbstention,
@@ -167,6 +167,32 @@ def test_language_of_the_prompt() -> None:
     assert prompt_version(SplitClaims(answer="これは回答です。")).endswith("-ja")
     assert prompt_version(SplitClaims(answer="이것은 답변입니다.")).endswith("-en")
     assert "できません" not in both(SplitClaims(answer="이것은 답변입니다."))[0]
+
+
+@pytest.mark.parametrize(("named", "used"), [("ru", "ru"), ("JA_jp", "ja"), ("de", "en"), (None, "en")])
+def test_the_language_of_the_sample_goes_before_that_of_its_texts(named: str | None, used: str) -> None:
+    task = in_language(SplitClaims("iPhone 15, 128 GB."), named)
+    assert prompt_version(task).endswith(f"-{used}")
+    assert correction(task, "x")["content"] == correction(again(task, 1), "x")["content"]
+    claims = VerifyClaims(("Это так.",), ("Так.",))
+    assert prompt_version(in_language(claims, "de")).endswith("-ru")  # there is no German one
+
+
+def test_what_is_asked_again_is_asked_in_the_same_language() -> None:
+    task = in_language(VerifyClaims(("It is.", "It was."), ("So.",)), "ja")
+    rest = task.remainder({"verdicts": {"1": {"verdict": True}}})
+    assert rest is not None
+    assert prompt_version(rest).endswith("-ja")
+
+
+@pytest.mark.parametrize("text", ["It is so.", "Это так.", "これはそうです。"])
+def test_coarse_claims(text: str) -> None:
+    fine, coarse, brief, both_low = (
+        render(SplitClaims(text, "", *how))[0]["content"]
+        for how in ((), ("low",), ("high", "low"), ("low", "low"))
+    )
+    assert len({fine, coarse, brief, both_low}) == 4
+    assert len(both_low) - len(fine) == len(coarse) - len(fine) + len(brief) - len(fine)
 
 
 def test_the_version_changes_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:

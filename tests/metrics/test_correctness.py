@@ -158,6 +158,22 @@ def test_factual_correctness_at_its_edges() -> None:
     assert score("factual_correctness", SUN, judge=factual([1], []), mode="precision").value == 1.0
     with pytest.raises(UsageError, match="mode"):
         score("factual_correctness", SUN, judge=Scripted(), mode="both")
+    # It compares two texts; a question helps to read them, and need not be there.
+    assert score("factual_correctness", SUN.with_(question=""), judge=factual([1], [1])).value == 1.0
+
+
+def test_how_fine_the_claims_of_factual_correctness_are() -> None:
+    judge = factual([1, 0], [1])
+    score("factual_correctness", SUN, judge=judge, atomicity="low", claim_coverage="low")
+    splitting = [
+        messages[0]["content"] for messages in judge.messages if "claims are wanted" in messages[0]["content"]
+    ]
+    assert len(splitting) == 2
+    assert all("coarser claims" in text and "only the main claims" in text for text in splitting)
+    with pytest.raises(UsageError, match="atomicity must be 'low' or 'high'"):
+        score("factual_correctness", SUN, judge=Scripted(), atomicity="medium")
+    with pytest.raises(UsageError, match="claim_coverage must be"):
+        score("factual_correctness", SUN, judge=Scripted(), claim_coverage=1)
 
 
 # --- noise sensitivity -------------------------------------------------------------------------
@@ -247,5 +263,12 @@ def test_russian_claims_are_verified_in_russian() -> None:
         "Какой срок возврата?", "Срок возврата — 45 дней.", ["Срок возврата — 30 дней."], reference="30 дней."
     )
     judge = Scripted(split_claims=claims("Срок возврата — 30 дней."), verify_claims=verdicts("Да."))
+    assert score("factual_correctness", sample, judge=judge).value == 1.0
+    assert all("Задание" in messages[0]["content"] for messages in judge.messages)
+
+
+def test_the_sample_says_in_which_language_the_judge_is_asked() -> None:
+    sample = RagSample("Windows 11?", "Windows 11 Pro.", reference="Windows 11.", lang="ru")
+    judge = Scripted(split_claims=claims("Windows 11."), verify_claims=verdicts("Да."))
     assert score("factual_correctness", sample, judge=judge).value == 1.0
     assert all("Задание" in messages[0]["content"] for messages in judge.messages)

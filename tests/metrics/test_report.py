@@ -25,7 +25,7 @@ def judge():
     def reply(messages):
         if "agrees with the answers before it" in messages[0]["content"]:
             return json.dumps({"verdicts": {"2": {"verdict": True}}})
-        return json.dumps({"rating": 2, "grade": 1, "reason": "good"})
+        return json.dumps({"rating": 2, "grade": 1, "verdict": False, "reason": "good"})
     return reply
 
 def test_embedding():
@@ -34,6 +34,11 @@ def test_embedding():
 def test_generation():
     rb.assert_over(SAMPLES, "rougeL", "==1")
     rb.assert_rouge(SAMPLES[0], "good")
+
+@pytest.mark.asyncio
+async def test_async():
+    await rb.aassert_metric("aspect", SAMPLES[0], "==0", definition="Is it rude?", direction="lower")
+    await rb.aassert_quality(SAMPLES[0], {"rougeL": ">=0.9"}, bleu="==100")
 
 def test_end_to_end():
     rb.assert_quality(SAMPLES[0], answer_accuracy="==1", e2e_score=">=0.8")
@@ -55,10 +60,11 @@ def test_a_miss():
 def test_tiers(project: Project, how: list[str]) -> None:
     project.write(test_a_py=TESTS)
     result = project.run("--ragbench-json=out.json", *how)
-    result.assert_outcomes(passed=5, failed=1)
+    result.assert_outcomes(passed=6, failed=1)
     for line in (
         "embedding*silhouette*excellent",
-        "generation*rougeL*good",
+        "generation*aspect*0.000*good",
+        "*rougeL*good",
         "end to end*answer_accuracy*excellent",
         "*e2e_score*1.000*excellent",
         "judge *judge_consistency*1.000*excellent",
