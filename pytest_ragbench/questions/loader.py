@@ -50,11 +50,13 @@ def load_questions(
         Our name -> the file's name, for columns that are not known by themselves. ``metadata.NAME`` keeps
         a column as it is.
     format
-        ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"yaml"``; otherwise by the file's suffix.
+        ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"yaml"``, ``"xlsx"``, ``"parquet"``; otherwise by
+        the file's suffix.
     needs
         Fields that every question must have, as ``{"reference"}``.
     table, query
-        Of a database, one of the two; ``"URL#table"`` names the table, too.
+        Of a database, one of the two; ``"URL#table"`` names the table, too. ``table`` is also the sheet of a
+        workbook, where several hold questions.
 
     Returns
     -------
@@ -80,11 +82,11 @@ def load_questions(
         named = _with_ids(drafts, problems)
         problems.raise_any()
         return named
-    if table is not None or query is not None:
+    if query is not None or (table is not None and Path(path).suffix.lower() not in (".xlsx", ".xlsm")):
         raise UsageError(f"table and query are for databases, as sqlite:///support.db; {str(path)!r} is none")
     drafts = []
     for file in find_files(path, format):
-        source = Source(file, _shown_name(file), encoding, delimiter, mapped, problems)
+        source = Source(file, _shown_name(file), encoding, delimiter, mapped, problems, table)
         kind = readers.format_of(file.suffix, format)
         if kind is None:
             source.report(

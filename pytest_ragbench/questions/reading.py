@@ -76,6 +76,8 @@ class Source:
     delimiter: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
+    table: str | None = None
+    """Of a file that holds several (sheets), the one to read."""
     header_line: int = 0
     """Where column names are written, for formats that write them once."""
 

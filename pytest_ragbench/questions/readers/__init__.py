@@ -17,6 +17,7 @@ FORMATS = {
     "json": "json_list",
     "yaml": "yaml_list",
     "parquet": "parquet",
+    "xlsx": "workbook",
 }
 """Format -> module of this package."""
 
@@ -30,6 +31,8 @@ SUFFIXES = {
     ".yml": "yaml",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
 }
 """File name suffix (lower case) -> format."""
 

@@ -1,0 +1,217 @@
+"""Question sets in the forms that other tools read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.questions.columns import FIELDS
+from pytest_ragbench.samples import Question
+from pytest_ragbench.scores import plain
+
+_RAGAS = {
+    "question": "user_input",
+    "answer": "response",
+    "reference": "reference",
+    "contexts": "retrieved_contexts",
+    "reference_contexts": "reference_contexts",
+    "context_ids": "retrieved_context_ids",
+    "relevant_ids": "reference_context_ids",
+}
+_DEEPEVAL = {
+    "question": "input",
+    "answer": "actual_output",
+    "reference": "expected_output",
+    "contexts": "retrieval_context",
+    "reference_contexts": "context",
+}
+
+
+def columns_of(question: Question) -> dict[str, Any]:
+    """What is given of a question, by our names, in plain data; a grade of 1 for each id is a list of ids."""
+    found: dict[str, Any] = {}
+    for name in FIELDS:
+        value = getattr(question, name)
+        if value is None or value is False or (name in ("tags", "thresholds") and not value):
+            continue
+        if name == "relevant_ids" and set(value.values()) <= {1.0}:
+            value = list(value)
+        found[name] = plain(value)
+    return found | ({"metadata": plain(question.metadata)} if question.metadata else {})
+
+
+def _ours(question: Question) -> dict[str, Any]:
+    found = columns_of(question)
+    return {**{name: found[name] for name in found if name != "metadata"}, **found.get("metadata", {})}
+
+
+def _renamed(names: Mapping[str, str], extra: str) -> Callable[[Question], dict[str, Any]]:
+    """Under the names of ``names``; what has none goes into the column ``extra``."""
+
+    def row(question: Question) -> dict[str, Any]:
+        found = columns_of(question)
+        metadata = found.pop("metadata", {})
+        named = {theirs: found.pop(ours) for ours, theirs in names.items() if ours in found}
+        rest = {**found, **metadata}
+        return {**named, **({extra: rest} if rest else {})}
+
+    return row
+
+
+def _langsmith(question: Question) -> dict[str, Any]:
+    found = columns_of(question)
+    metadata = found.pop("metadata", {})
+    inputs = {"question": found.pop("question")}
+    outputs = {"answer": found.pop("reference")} if "reference" in found else {}
+    rest = {**found, **metadata}
+    return {"inputs": inputs, "outputs": outputs, **({"metadata": rest} if rest else {})}
+
+
+def _promptfoo(question: Question) -> dict[str, Any]:
+    found = columns_of(question)
+    found.pop("id", None)
+    metadata = found.pop("metadata", {})
+    case: dict[str, Any] = {"description": question.id, "vars": found}
+    return {**case, **({"metadata": metadata} if metadata else {})}
+
+
+_ROWS: dict[str, Callable[[Question], dict[str, Any]]] = {
+    "own": _ours,
+    "ragas": _renamed(_RAGAS, "metadata"),
+    "deepeval": _renamed(_DEEPEVAL, "additional_metadata"),
+    "langsmith": _langsmith,
+    "promptfoo": _promptfoo,
+}
+
+TARGETS = tuple(_ROWS)
+"""Whose names of columns a file may have."""
+_FILES = {
+    "own": ("jsonl", "json", "yaml", "csv", "tsv", "xlsx", "parquet"),
+    "ragas": ("jsonl", "json", "csv", "parquet"),
+    "deepeval": ("json", "jsonl", "csv"),
+    "langsmith": ("jsonl", "json"),
+    "promptfoo": ("yaml", "json", "jsonl"),
+}
+
+
+def write_questions(questions: Sequence[Question], path: Path, target: str = "own") -> None:
+    """Write questions for this package, RAGAS, DeepEval, LangSmith or promptfoo; the suffix is the format.
+
+    Parameters
+    ----------
+    path
+        The file; replaced where it exists.
+    target
+        One of :data:`TARGETS`.
+
+    Raises
+    ------
+    UsageError
+        Nothing of that name reads such a file, a library is missing, or the file can't be written.
+    """
+    if target not in _ROWS:
+        raise UsageError(f"unknown target {target!r}; there are {', '.join(TARGETS)}")
+    kind = {"yml": "yaml", "ndjson": "jsonl"}.get(path.suffix.lower()[1:], path.suffix.lower()[1:])
+    if kind not in _FILES[target]:
+        raise UsageError(f"{path}: {target} is written as {', '.join(f'.{kind}' for kind in _FILES[target])}")
+    rows = [_ROWS[target](question) for question in questions]
+    try:
+        path.write_bytes(_WRITE[kind](rows))
+    except OSError as error:
+        raise UsageError(f"{path}: can't be written: {error.strerror}") from None
+    except ImportError as error:
+        extra = {"openpyxl": "excel", "pyarrow": "parquet"}.get(str(error.name).partition(".")[0], "")
+        raise UsageError(f"{path}: needs {error.name}: pip install 'pytest-ragbench[{extra}]'") from None
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def _json(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    return (json.dumps(list(rows), ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _yaml(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import yaml
+
+    text: str = yaml.safe_dump(list(rows), allow_unicode=True, sort_keys=False, width=110)
+    return text.encode()
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells. Lists and objects are JSON; an answer that is blank can't be told from none."""
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    return header, [[_text(row.get(name)) for name in header] for row in rows]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _delimited(delimiter: str) -> Callable[[Sequence[Mapping[str, Any]]], bytes]:
+    def write(rows: Sequence[Mapping[str, Any]]) -> bytes:
+        header, cells = _table(rows)
+        file = io.StringIO(newline="")
+        csv.writer(file, delimiter=delimiter).writerows([header, *cells])
+        return file.getvalue().encode("utf-8-sig")  # Excel takes it for UTF-8 only so
+
+    return write
+
+
+def _xlsx(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import openpyxl
+
+    header, cells = _table(rows)
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "questions"
+    for number, row in enumerate([header, *cells], start=1):
+        for column, text in enumerate(row, start=1):
+            cell = sheet.cell(number, column)
+            cell.value = text or None
+            if text:
+                cell.data_type = "s"  # never a formula
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Objects differ from row to row, and Parquet wants one type for a column.
+    plain_rows = [
+        {name: _text(cell) if isinstance(cell, Mapping) else cell for name, cell in row.items()}
+        for row in rows
+    ]
+    header = list(dict.fromkeys(name for row in plain_rows for name in row))
+    columns = {}
+    for name in header:
+        cells = [row.get(name) for row in plain_rows]
+        mixed = len({type(cell) for cell in cells if cell is not None}) > 1
+        columns[name] = [_text(cell) or None for cell in cells] if mixed else cells
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+_WRITE: dict[str, Callable[[Sequence[Mapping[str, Any]]], bytes]] = {
+    "jsonl": _lines,
+    "json": _json,
+    "yaml": _yaml,
+    "csv": _delimited(","),
+    "tsv": _delimited("\t"),
+    "xlsx": _xlsx,
+    "parquet": _parquet,
+}
