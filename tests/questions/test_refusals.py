@@ -52,7 +52,7 @@ from tests.questions.files import refused
         ("9.jsonl", '{"text": "a", "n": 1}\n', ["9.jsonl:1:", "'text', 'n'", "columns="]),
         ("z.csv", "question,refernce\na,b\n", ["z.csv:1:", "'refernce'", "'reference'"]),
         ("v.csv", "question,note,note\na,b,c\n", ["v.csv:1:", "'note'"]),
-        ("w.docx", "x", ["w.xlsx:", ".csv", "format="]),
+        ("w.docx", "x", ["w.docx:", ".csv", "format="]),
         ("f.csv", "вопрос\nКак?\n".encode("cp1251"), ["f.csv:1:", "encoding='cp1251'"]),
     ],
 )
