@@ -162,6 +162,26 @@ class RagSettings(_Section):
     reuse_answers: bool = Field(default=False, description="Keep answers for later runs too.")
 
 
+class GatingSettings(_Section):
+    """What holds for all gates."""
+
+    undecided: Literal["warn", "fail"] = Field(
+        default="warn", description="What becomes of a run in which a gate can't tell."
+    )
+    max_unscored: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of the questions that may be without a score; above it a gate can't decide.",
+    )
+    clusters: bool = Field(
+        default=True,
+        description="Questions with the same cluster or relevant document count as one cluster.",
+    )
+    baseline: str | None = Field(default=None, description="JSON report of the run to compare with.")
+
+
 class Settings(_Section):
     """All settings of a run."""
 
@@ -178,6 +198,10 @@ class Settings(_Section):
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     thresholds: Mapping[str, str | float] = {}
     budget: BudgetSettings = BudgetSettings()
+    gates: Mapping[str, str | float | bool] = Field(
+        default={}, description="Metric to rule, decided at the end of a run: docs/gates.md."
+    )
+    gating: GatingSettings = GatingSettings()
 
     lookahead: int | None = Field(
         default=None,
@@ -335,6 +359,7 @@ def _near(path: list[str]) -> str:
         "rag.reply": ReplyMapping,
         "rag.retry": RetrySettings,
         "budget": BudgetSettings,
+        "gating": GatingSettings,
     }
     parent = ".".join(path[:-1])
     model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)

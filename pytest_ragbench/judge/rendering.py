@@ -79,6 +79,22 @@ def prompt_version(task: Task[Any]) -> str:
     return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"
 
 
+def prompt_versions() -> dict[str, str]:
+    """Task -> version and fingerprint of its prompt, all languages together: ``"1-0f3a9c27"``."""
+    shared = _prompt_file("common")
+    versions = {}
+    for file in sorted(
+        files("pytest_ragbench.judge").joinpath("prompts").iterdir(), key=lambda file: file.name
+    ):
+        name, _dot, suffix = file.name.rpartition(".")
+        if suffix == "toml" and name != "common":
+            text = json.dumps([_prompt_file(name), shared], ensure_ascii=False, sort_keys=True)
+            versions[name] = (
+                f"{_prompt_file(name)['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+            )
+    return versions
+
+
 def texts_of(data: Mapping[str, Any]) -> list[str]:
     """All the texts of a task's data, lists taken apart."""
     found: list[str] = []

@@ -14,6 +14,7 @@ from pytest_ragbench.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
+    from pytest_ragbench.plugin.gating import Gates
     from pytest_ragbench.report.json_report import JsonReport
     from pytest_ragbench.report.summary import Summary
 
@@ -37,6 +38,7 @@ class RunBook:
         self.recorded: str | None = None
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
+        self._gates: Gates | None = None
         self._table: list[dict[str, Any]] = []
         self._started = time.time()
 
@@ -53,6 +55,9 @@ class RunBook:
             self.state.check_recording()
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
+        from pytest_ragbench.plugin.gating import gates_of
+
+        self._gates = gates_of(self.config, self.state)
         if path := self.config.getoption("ragbench_json"):
             from pytest_ragbench.report.json_report import JsonReport
 
@@ -85,6 +90,8 @@ class RunBook:
             summary.add_record(data["record"])
             if self._json is not None:
                 self._json.add(data["record"])
+            if self._gates is not None:
+                self._gates.add(data["record"])
             if self.config.getoption("ragbench_csv"):
                 self._table.append(data["record"])
 
@@ -133,6 +140,11 @@ class RunBook:
             self.recorded = self.state.end_recording()
         except RagbenchError as error:
             self._warn(str(error))
+        if self._gates is not None:
+            self._gates.decide(complete=not self.ended_early and not self.lost)
+            session.exitstatus = self._gates.exit_code(int(session.exitstatus), EXIT_UNSCORED)
+            for text in self._gates.warnings():
+                self._warn(text)
         if path := self.config.getoption("ragbench_csv"):
             from pytest_ragbench.report.csv_export import score_rows, write_csv
 
@@ -150,6 +162,7 @@ class RunBook:
                     "summary": summary,
                     "lost": sorted(self.lost),
                     "warnings": list(self.warnings),
+                    **(self._gates.to_dict() if self._gates else {"gates": []}),
                 }
             )
 
@@ -173,6 +186,11 @@ class RunBook:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._summary is not None and (self._summary.rows or self._summary.outcomes):
             self._show(terminalreporter, self._summary)
+        if self._gates is not None:
+            terminalreporter.section("gates")
+            colours = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}
+            for outcome, line in self._gates.lines():
+                terminalreporter.line(line, **colours.get(outcome, {}))
         lost = set() if self.ended_early or self.config.getoption("collectonly") else self.lost
         if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
             terminalreporter.section("ragbench: results lost", red=True)
@@ -219,6 +237,7 @@ class RunBook:
         import platform
 
         from pytest_ragbench import __version__
+        from pytest_ragbench.judge.rendering import prompt_versions
         from pytest_ragbench.report.clean import clean
         from pytest_ragbench.report.revision import revision
 
@@ -232,6 +251,7 @@ class RunBook:
             "settings": self.state.describe(),
             "sources": [clean(name) for name in self.state.settings.sources],
             "git": revision(self.config.invocation_params.dir),
+            "prompts": prompt_versions(),
         }
 
 

@@ -18,6 +18,7 @@ SETTINGS = {
     "ragbench_record": "record",
     "ragbench_replay": "replay",
     "ragbench_recorded": "recorded",
+    "ragbench_baseline": "gating.baseline",
 }
 
 
@@ -77,6 +78,17 @@ def add_options(parser: pytest.Parser) -> None:
         "--ragbench-recorded",
         metavar="KINDS",
         help="What these two are about: rag, judge, embedding, with commas between. Default: all.",
+    )
+    group.addoption(
+        "--ragbench-gate",
+        action="append",
+        metavar="RULE",
+        help="Decide at the end: 'faithfulness >= 0.85', 'pass_rate >= 0.9 with 95%% confidence', "
+        "'faithfulness no worse than baseline by more than 0.02'. May be given several times.",
+    )
+    group.addoption("--ragbench-no-gates", action="store_true", help="Leave the configured gates out.")
+    group.addoption(
+        "--ragbench-baseline", metavar="FILE", help="JSON report of an earlier run to compare with."
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     group.addoption(

@@ -159,14 +159,16 @@ class RunState:
 
     def header(self, start_path: Path) -> list[str]:
         """A line for the header, in projects that configure ragbench."""
-        if not self._configured():
+        if not self.is_configured:
             return []
         try:
             return [f"ragbench: {self.describe()}"]
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
 
-    def _configured(self) -> bool:
+    @property
+    def is_configured(self) -> bool:
+        """Whether anything of the project, the command line or the environment speaks of ragbench."""
         if any(self.config.getoption(name) for name in SETTINGS) or self.config.getini("ragbench_questions"):
             return True
         import os
@@ -200,7 +202,7 @@ class RunState:
 
     def check_recording(self) -> None:
         """Refuse a recording that can't be read or written, before any test."""
-        settings = self.settings if self._configured() else None
+        settings = self.settings if self.is_configured else None
         if settings is not None and settings.replay:
             from pytest_ragbench.engine.recording import load
 
@@ -212,7 +214,7 @@ class RunState:
 
     def end_recording(self) -> str | None:
         """On the controller, when all tests are done: bring the recording up to date; says what is in it."""
-        if not self._configured() or not self.settings.record:
+        if not self.is_configured or not self.settings.record:
             return None
         from pytest_ragbench.engine.recording import merge
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pytest_ragbench.errors import Unscored
 from pytest_ragbench.report.clean import clean, one_line
 from pytest_ragbench.runtime import Result
-from pytest_ragbench.samples import RagSample
+from pytest_ragbench.samples import Question, RagSample
 from pytest_ragbench.scores import plain
 
 
@@ -47,9 +47,44 @@ def record(
         "duration": float(report.duration),
         "question_id": getattr(question, "id", None) or (samples[0].id if samples else None),
         "samples": [_sample(sample) for sample in samples],
+        "questions": [_question(each) for each in _not_shown(funcargs, question, samples)],
         "scores": [_score(result, places) for result in results],
     }
     return plain(found)  # type: ignore[no-any-return]
+
+
+def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[RagSample]) -> list[Any]:
+    """Questions and samples that the test is about and ``samples`` lacks: those of a whole set, and one that
+    got no answer.
+    """
+    from pytest_ragbench.aggregates import RagSamples
+
+    found: list[Any] = []
+    if isinstance(whole := funcargs.get("rag_samples"), RagSamples):
+        answers = {sample.id: sample for sample in whole.answered}
+        found += [answers.get(each.id, each) for each in whole.questions]
+    if isinstance(question, Question):
+        found.append(question)
+    shown = {sample.id for sample in samples}
+    return [each for each in found if each.id not in shown]
+
+
+def _question(question: Any) -> dict[str, Any]:
+    location, relevant = question.location, question.relevant_ids
+    return {
+        "id": question.id,
+        "question": question.question,
+        "lang": question.lang,
+        "tags": question.tags,
+        "must_pass": question.must_pass,
+        "session": question.session,
+        "cluster": question.cluster,
+        "relevant_ids": relevant if isinstance(relevant, Mapping) else None,
+        "file": location.file if location else None,
+        "line": location.line if location else None,
+        "latency": getattr(question, "latency", None),
+        "cached": getattr(question, "cached", False),
+    }
 
 
 def _outcome(report: _Report, kind: str | None) -> str:

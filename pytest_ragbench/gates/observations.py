@@ -1,0 +1,301 @@
+"""The scores of a run, question by question, from the ``results`` of a report (or as they come in)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ragbench.gates.intervals import by_cluster
+from pytest_ragbench.gates.rules import Rule
+
+Key = tuple[str, str]
+"""Id and text of a question: ids are unique within a file only."""
+
+NOT_REACHED = "not reached"
+"""The test ended before it came to this metric."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the gates need to know of a question."""
+
+    id: str
+    text: str
+    lang: str | None = None
+    tags: tuple[str, ...] = ()
+    file: str | None = None
+    session: str | None = None
+    must_pass: bool = False
+    cluster: str | None = None
+    relevant: tuple[str, ...] = ()
+    latency: float | None = None
+    fresh: bool = False
+    """The latency was measured in this run."""
+
+    @property
+    def language(self) -> str:
+        """As given, else told from the text."""
+        if self.lang is None:
+            from pytest_ragbench.text import detect_language
+
+            self.lang = detect_language(self.text)
+        return self.lang
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One score of one question, or why there is none."""
+
+    key: Key
+    metric: str
+    tier: str
+    test: str
+    value: float | None = None
+    passed: bool | None = None
+    error: str | None = None
+    judge: str | None = None
+    embedder: str | None = None
+
+
+@dataclass
+class Sample:
+    """What a rule is about: one value a question (the mean, where it was scored more than once)."""
+
+    values: dict[Key, float] = field(default_factory=dict)
+    passed: dict[Key, bool] = field(default_factory=dict)
+    unscored: dict[Key, str] = field(default_factory=dict)
+    """Question -> why it has no score."""
+    judges: set[str] = field(default_factory=set)
+    embedders: set[str] = field(default_factory=set)
+
+    @property
+    def n_scored(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_total(self) -> int:
+        return len(self.values) + len(self.unscored)
+
+
+class Observations:
+    """Takes the results of a run one by one."""
+
+    def __init__(self, results: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.asked: dict[Key, Asked] = {}
+        self.entries: list[Entry] = []
+        self.costs: list[float] = []
+        self.unpriced: set[str] = set()
+        """Judges whose calls have no known price."""
+        self._ended: list[tuple[str, Key, str, frozenset[str]]] = []
+        for result in results:
+            self.add(result)
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """Take in one result of a report."""
+        test = str(result.get("test") or "").partition("[")[0]
+        samples: Sequence[Mapping[str, Any]] = result.get("samples") or ()
+        keys = [self._ask(sample) for sample in samples]
+        others = [self._ask(question) for question in result.get("questions") or ()]
+        labels = {key[0]: key for key in (*keys, *others)}
+        own: Key = (keys or others or [(str(result.get("question_id") or result.get("test")), "")])[0]
+        found: list[Entry] = []
+        for score in result.get("scores") or ():
+            place = score.get("sample")
+            key = keys[place] if isinstance(place, int) and place < len(keys) else own
+            found += self._entries(score, key, labels, test, whole_set=place is None)
+        self.entries += found
+        self._add_cost(result.get("scores") or ())
+        kind = result.get("kind")
+        if kind or result.get("outcome") in ("failed", "error"):
+            why = str(kind) if kind not in (None, "quality") else NOT_REACHED
+            self._ended.append((test, own, why, frozenset(entry.metric for entry in found)))
+
+    def all_entries(self) -> Iterator[Entry]:
+        """Also for what a test that ended early did not come to: the metrics that others of it have."""
+        yield from self.entries
+        metrics: dict[str, dict[str, str]] = defaultdict(dict)
+        for entry in self.entries:
+            metrics[entry.test][entry.metric] = entry.tier
+        for test, key, why, seen in self._ended:
+            known = metrics.get(test, {"": ""})
+            for metric, tier in known.items():
+                if metric not in seen:
+                    yield Entry(key, metric, tier, test, error=why)
+
+    def sample(self, rule: Rule) -> Sample:
+        """What ``rule`` is about."""
+        if rule.quantity == "latency":
+            return self._latencies(rule)
+        named = None if rule.quantity in ("pass_rate", "must_pass", "error_rate") else rule.quantity
+        chosen = [
+            entry
+            for entry in self.all_entries()
+            if (named is None or entry.metric == named) and self._in_subset(rule, entry.key, entry)
+        ]
+        if rule.quantity == "must_pass":
+            chosen = [entry for entry in chosen if (asked := self.asked.get(entry.key)) and asked.must_pass]
+        if rule.quantity in ("pass_rate", "must_pass") or rule.statistic == "pass_rate":
+            return _passes(chosen)
+        if rule.quantity == "error_rate":
+            return _errors(chosen)
+        return _values(chosen)
+
+    def clusters(self, keys: Iterable[Key]) -> list[str] | None:
+        """One for each question: its cluster column, or the relevant documents that it shares; None where
+        each question stands for itself.
+        """
+        ties: dict[str, list[Any]] = {}
+        for place, key in enumerate(keys):
+            asked = self.asked.get(key)
+            if asked is not None and asked.cluster is not None:
+                ties[str(place)] = [("cluster", asked.cluster)]
+            else:
+                ties[str(place)] = [("document", each) for each in asked.relevant] if asked else []
+        names = by_cluster(ties)
+        return list(names.values()) if len(set(names.values())) < len(names) else None
+
+    # Inside
+
+    def _ask(self, question: Mapping[str, Any]) -> Key:
+        text = str(question.get("question") or "")
+        name = question.get("id")
+        key = (str(name) if name is not None else repr(text[:40]), text)
+        known = self.asked.get(key)
+        if known is None:
+            relevant = question.get("relevant_ids") or {}
+            graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1.0)
+            known = self.asked[key] = Asked(
+                key[0],
+                text,
+                lang=question.get("lang"),
+                tags=tuple(question.get("tags") or ()),
+                file=question.get("file"),
+                session=question.get("session"),
+                must_pass=bool(question.get("must_pass")),
+                cluster=question.get("cluster"),
+                relevant=tuple(name for name, grade in graded.items() if grade > 0),
+            )
+        latency = question.get("latency")
+        fresh = not question.get("cached")
+        if latency is not None and (known.latency is None or (fresh and not known.fresh)):
+            known.latency, known.fresh = float(latency), fresh
+        return key
+
+    def _entries(
+        self, score: Mapping[str, Any], key: Key, labels: Mapping[str, Key], test: str, *, whole_set: bool
+    ) -> Iterator[Entry]:
+        metric, tier = str(score["metric"]), str(score.get("tier") or "")
+        details = score.get("details") or {}
+        common = {"judge": score.get("judge"), "embedder": score.get("embedder")}
+        if whole_set and isinstance(details.get("values"), Mapping):
+            for label, value in details["values"].items():
+                yield Entry(labels.get(label, (label, "")), metric, tier, test, _finite(value), **common)
+            unscored = details.get("unscored")
+            for label, code in unscored.items() if isinstance(unscored, Mapping) else ():
+                yield Entry(labels.get(label, (label, "")), metric, tier, test, error=str(code), **common)
+            return
+        value = _finite(score.get("value"))
+        failure = score.get("error") or {}
+        error = None if value is not None else str(failure.get("code") or failure.get("type") or "no score")
+        if whole_set and value is None and labels:
+            for each in labels.values():
+                yield Entry(each, metric, tier, test, error=error, **common)
+            return
+        yield Entry(key, metric, tier, test, value, score.get("passed"), error, **common)
+
+    def _add_cost(self, scores: Sequence[Mapping[str, Any]]) -> None:
+        paid = set()
+        for score in scores:
+            usage = score.get("usage") or {}
+            # Grades that came from one call each carry all of what it took.
+            bill = (score.get("sample"), score.get("judge"), score.get("duration"), *usage.values())
+            if not usage.get("calls") or bill in paid:
+                continue
+            paid.add(bill)
+            if usage.get("cost") is None:
+                self.unpriced.add(str(score.get("judge") or score.get("embedder")))
+            else:
+                self.costs.append(float(usage["cost"]))
+
+    def _latencies(self, rule: Rule) -> Sample:
+        found = Sample()
+        for key, asked in self.asked.items():
+            if asked.latency is not None and self._in_subset(rule, key, None):
+                found.values[key] = asked.latency
+        return found
+
+    def _in_subset(self, rule: Rule, key: Key, entry: Entry | None) -> bool:
+        return all(self._has(name, values, key, entry) for name, values in rule.subset)
+
+    def _has(self, name: str, values: tuple[str, ...], key: Key, entry: Entry | None) -> bool:
+        asked = self.asked.get(key) or Asked(*key)
+        match name:
+            case "tag":
+                return bool(set(values) & set(asked.tags))
+            case "lang":
+                return asked.language in values
+            case "file":
+                path = (asked.file or "").replace("\\", "/")
+                return any(path == value or path.endswith(f"/{value}") for value in values)
+            case "session":
+                return asked.session in values
+            case "tier":
+                return entry is not None and entry.tier in values
+            case "metric":
+                return entry is not None and entry.metric in values
+            case _:
+                return entry is not None and any(value in entry.test for value in values)
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _values(entries: Sequence[Entry]) -> Sample:
+    """The mean of what a question scored; without a score is a question that has none at all."""
+    found, sums = Sample(), defaultdict[Key, list[float]](list)
+    for entry in entries:
+        if entry.value is not None:
+            sums[entry.key].append(entry.value)
+            if entry.passed is not None:
+                found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
+        else:
+            found.unscored.setdefault(entry.key, entry.error or "no score")
+        found.judges |= {entry.judge} if entry.judge else set()
+        found.embedders |= {entry.embedder} if entry.embedder else set()
+    for key, values in sums.items():
+        found.values[key] = sum(values) / len(values)
+        found.unscored.pop(key, None)
+    return found
+
+
+def _passes(entries: Sequence[Entry]) -> Sample:
+    """1 for a question of which all that was asserted holds, 0 where anything failed."""
+    found = _values([])
+    for entry in entries:
+        found.judges |= {entry.judge} if entry.judge else set()
+        found.embedders |= {entry.embedder} if entry.embedder else set()
+        if entry.passed is not None:
+            found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
+        elif entry.value is None:
+            found.unscored.setdefault(entry.key, entry.error or "no score")
+    for key, passed in found.passed.items():
+        if not passed:
+            found.unscored.pop(key, None)  # what else is missing there can't mend it
+        if key not in found.unscored:
+            found.values[key] = float(passed)
+    return found
+
+
+def _errors(entries: Sequence[Entry]) -> Sample:
+    """1 for a question that anything is missing of through a fault of judge, service or embedder."""
+    found = Sample()
+    for entry in entries:
+        bad = entry.value is None and entry.error != NOT_REACHED
+        found.values[entry.key] = max(found.values.get(entry.key, 0.0), float(bad))
+    return found

@@ -1,0 +1,382 @@
+"""From rules and scores to verdicts: PASS, FAIL or UNDECIDED, and why, in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pytest_ragbench.errors import UndefinedScore
+from pytest_ragbench.gates import intervals
+from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
+from pytest_ragbench.gates.intervals import Bounds
+from pytest_ragbench.gates.observations import NOT_REACHED, Key, Observations, Sample
+from pytest_ragbench.gates.paired import FEWEST, holm
+from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.report.books import percentile
+from pytest_ragbench.thresholds import TOLERANCE
+
+Outcome = Literal["PASS", "FAIL", "UNDECIDED"]
+
+LEVEL = 0.05
+"""Regression rules fail below it, all of them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a gate says."""
+
+    rule: Rule
+    outcome: Outcome
+    reason: str
+    """One sentence."""
+    broken: bool = False
+    """The gate itself could not do its work: too much without a score, nothing measured, results lost."""
+    value: float | None = None
+    bounds: Bounds | None = None
+    n_scored: int = 0
+    n_total: int = 0
+    n_clusters: int | None = None
+    more: int | None = None
+    """About how many more questions would settle it."""
+    p: float | None = None
+    p_holm: float | None = None
+    comparison: Comparison | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: docs/json-report.md says what the fields mean."""
+        bounds, rule = self.bounds, self.rule
+        told = {
+            "gate": rule.text,
+            "metric": rule.quantity,
+            "subset": {name: list(values) for name, values in rule.subset},
+            "rule": rule.kind,
+            "statistic": rule.statistic,
+            "threshold": rule.threshold.text if rule.threshold else None,
+            "verdict": self.outcome,
+            "broken": self.broken,
+            "reason": self.reason,
+            "value": self.value,
+            "low": bounds.low if bounds else None,
+            "high": bounds.high if bounds else None,
+            "confidence": rule.confidence,
+            "method": bounds.method if bounds else None,
+            "n_scored": self.n_scored,
+            "n_total": self.n_total,
+            "n_clusters": self.n_clusters,
+            "more_questions": self.more,
+            "p": self.p,
+            "p_holm": self.p_holm,
+        }
+        return told | {"comparison": self.comparison.to_dict() if self.comparison else None}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What holds for all gates of a run."""
+
+    max_unscored: float = 0.05
+    """Share of the questions (0..1) that may be without a score."""
+    clusters: bool = True
+    complete: bool = True
+    """False where results were lost or the run ended early."""
+    baseline: Baseline | None = None
+    new: Baseline | None = None
+    """This run, as the baseline of a later one."""
+
+
+def evaluate(
+    rules: Sequence[Rule], observed: Observations, conditions: Conditions | None = None
+) -> list[Verdict]:
+    """One verdict a rule, in their order; Holm's correction is across the regression rules."""
+    conditions = conditions or Conditions()
+    verdicts = [_verdict(rule, observed, conditions) for rule in rules]
+    return _corrected(verdicts)
+
+
+def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verdict:
+    if rule.quantity == "cost":
+        verdict = _cost(rule, observed)
+    else:
+        sample = observed.sample(rule)
+        if rule.kind == "baseline":
+            verdict = _paired(rule, sample, observed, conditions)
+        else:
+            verdict = _absolute(rule, sample, observed, conditions)
+    if not conditions.complete and verdict.outcome == "PASS":
+        reason = f"the run is not complete, so it can't pass; so far: {verdict.reason}"
+        return replace(verdict, outcome="UNDECIDED", broken=True, reason=reason)
+    return verdict
+
+
+def _absolute(rule: Rule, sample: Sample, observed: Observations, conditions: Conditions) -> Verdict:
+    counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
+    if broken := _broken(rule, sample, conditions):
+        value = _value(rule, sample) if sample.values else None
+        if rule.kind == "must_pass" and not all(sample.values.values()):
+            return _must_pass(rule, sample, counts)
+        return Verdict(rule, "UNDECIDED", broken, broken=True, value=value, **counts)
+    if rule.kind == "must_pass":
+        return _must_pass(rule, sample, counts)
+    if rule.kind == "plain":
+        return _plain(rule, sample, counts)
+    keys = list(sample.values)
+    clusters = observed.clusters(keys) if conditions.clusters else None
+    return _with_bounds(rule, sample, keys, clusters, counts)
+
+
+def _broken(rule: Rule, sample: Sample, conditions: Conditions) -> str:
+    """Why the scores can't carry a verdict at all; empty where they can."""
+    if not sample.n_total:
+        what = "question that must pass" if rule.kind == "must_pass" else f"score of {rule.name}"
+        return f"the run has no {what}, so there is nothing to decide on"
+    share = len(sample.unscored) / sample.n_total
+    if not sample.n_scored or share > conditions.max_unscored + TOLERANCE:
+        reasons: dict[str, int] = {}
+        for reason in sample.unscored.values():
+            reasons[reason] = reasons.get(reason, 0) + 1
+        said = ", ".join(f"{count} {_said(reason)}" for reason, count in sorted(reasons.items()))
+        return (
+            f"{len(sample.unscored)} of {sample.n_total} questions have no score ({said}); more than "
+            f"{conditions.max_unscored:.0%} is too many to decide without them"
+        )
+    return ""
+
+
+def _said(reason: str) -> str:
+    if reason == NOT_REACHED:
+        return "whose test failed before; assert_quality scores all metrics"
+    return reason
+
+
+# --- rules on one run ---------------------------------------------------------------------------
+
+
+def _with_bounds(
+    rule: Rule, sample: Sample, keys: Sequence[Key], clusters: list[str] | None, counts: dict[str, Any]
+) -> Verdict:
+    if rule.threshold is None:  # parse_rule gives one to each rule of this kind
+        raise AssertionError(rule.text)
+    values, wanted = [sample.values[key] for key in keys], rule.threshold
+    counts["n_clusters"] = len(set(clusters)) if clusters else None
+    value = _value(rule, sample)
+    limit = rule.limit
+    if share := _percentile_of(rule.statistic):
+        # "p10 >= t" says that at least 90 % of the scores are at least t.
+        values = [float(wanted.met(each)) for each in values]
+        limit = 1 - share if rule.higher else share
+        low, high, higher, met = 0.0, 1.0, True, [each == 1.0 for each in values]
+    elif rule.statistic == "pass_rate" and rule.quantity != "pass_rate":
+        values = [float(sample.passed.get(key, False)) for key in keys]
+        low, high, higher, met = 0.0, 1.0, True, [each == 1.0 for each in values]
+    else:
+        low, high, higher = rule.scale.low, rule.scale.high, rule.higher
+        met = [wanted.met(each) for each in values]
+    try:
+        bounds = intervals.mean_bounds(
+            values,
+            passed=met,
+            clusters=clusters,
+            confidence=rule.confidence,
+            low=low,
+            high=high,
+            higher=higher,
+        )
+    except UndefinedScore as error:
+        if rule.kind == "confident":
+            return Verdict(rule, "FAIL", f"{_mean_said(rule, value)}, but {error}", value=value, **counts)
+        return Verdict(rule, "UNDECIDED", f"{_mean_said(rule, value)}, but {error}", value=value, **counts)
+    if share:
+        above, below = bounds.low >= limit - TOLERANCE, bounds.high < limit - TOLERANCE
+    else:
+        good, bad = (bounds.low, bounds.high) if higher else (bounds.high, bounds.low)
+        above, below = wanted.met(good), not wanted.met(bad)
+    found = Verdict(rule, "PASS", "", value=value, bounds=bounds, **counts)
+    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(counts)}"
+    what = _bounded_said(rule, bounds, share)
+    if above:
+        return replace(found, reason=f"{head}: {what[0]}")
+    if below and rule.kind == "sure":
+        return replace(found, outcome="FAIL", reason=f"{head}: {what[1]}")
+    more = _more(values, met, clusters, limit, bounds, low, high, higher, rule.confidence)
+    settled = f"about {more:,} more questions would settle it" if more else "more questions would hardly tell"
+    if rule.kind == "confident":
+        return replace(
+            found, outcome="FAIL", more=more, reason=f"{head}: {_headroom(rule, bounds, limit, share)}"
+        )
+    between = f"the truth may lie anywhere from {bounds.low:.3f} to {bounds.high:.3f}"
+    if share:
+        between = f"between {bounds.low:.1%} and {bounds.high:.1%} of all would meet {wanted.text}"
+    return replace(found, outcome="UNDECIDED", more=more, reason=f"{head}: {between}; {settled}")
+
+
+def _percentile_of(statistic: str) -> float | None:
+    if statistic == "median":
+        return 0.5
+    return float(statistic[1:]) / 100 if statistic[0] == "p" and statistic[1].isdigit() else None
+
+
+def _value(rule: Rule, sample: Sample) -> float:
+    """The statistic of the scores."""
+    values = list(sample.values.values())
+    if share := _percentile_of(rule.statistic):
+        return percentile(values, share)
+    if rule.statistic in ("min", "max"):
+        return min(values) if rule.statistic == "min" else max(values)
+    if rule.statistic == "pass_rate":
+        return sum(sample.passed.get(key, False) for key in sample.values) / len(values)
+    return math.fsum(values) / len(values)
+
+
+def _mean_said(rule: Rule, value: float) -> str:
+    name = rule.statistic if rule.quantity not in ("pass_rate", "error_rate") else "share"
+    name = "share that passed" if rule.statistic == "pass_rate" else name
+    return f"{name} {rule.threshold.shown(value) if rule.threshold else f'{value:.3f}'}"
+
+
+def _unscored_said(counts: dict[str, Any]) -> str:
+    missing = counts["n_total"] - counts["n_scored"]
+    return f" ({missing} of {counts['n_total']} left out, without a score)" if missing else ""
+
+
+def _bounded_said(rule: Rule, bounds: Bounds, share: float | None) -> tuple[str, str]:
+    """What is known where a gate passes, and where it fails."""
+    sure = f"with {bounds.confidence:.0%} confidence"
+    if share:
+        return (
+            f"{sure} at least {bounds.low:.1%} of all meet {rule.limit:g}",
+            f"{sure} at most {bounds.high:.1%} of all meet {rule.limit:g}",
+        )
+    low, high = f"{sure} at least {bounds.low:.3f}", f"{sure} at most {bounds.high:.3f}"
+    return (low, high) if rule.higher else (high, low)
+
+
+def _headroom(rule: Rule, bounds: Bounds, limit: float, share: float | None) -> str:
+    known = bounds.low if rule.higher or share else bounds.high
+    gap = abs(known - limit)
+    side = "at least" if rule.higher or share else "at most"
+    what = (
+        f"{known:.1%} of all can be vouched for" if share else f"only {side} {known:.3f} can be vouched for"
+    )
+    return f"with {bounds.confidence:.0%} confidence {what}, {gap:.3f} short"
+
+
+def _more(
+    values: Sequence[float],
+    met: Sequence[bool],
+    clusters: Sequence[str] | None,
+    limit: float,
+    bounds: Bounds,
+    low: float,
+    high: float,
+    higher: bool,
+    confidence: float,
+) -> int | None:
+    """About how many more questions would tell the truth from the limit; None where hardly any number would."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    independent = len(set(clusters)) if clusters else n
+    if max(values) - min(values) <= 1e-12:
+        share = (limit - low) / (high - low)
+        good = share if all(met) == higher else 1 - share
+        if not 0 < good < 1:
+            return None
+        needed = intervals.perfect_needed(good, confidence)
+        return max(1, math.ceil((needed - independent) * n / independent))
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
+    if clusters:  # questions that share a document tell less than their number
+        spread = max(spread, intervals.cluster_error(values, clusters) * math.sqrt(n))
+    try:
+        needed = intervals.questions_needed(spread, abs(mean - limit), confidence=confidence)
+    except UndefinedScore:
+        return None
+    return max(1, needed - n) if needed < 1_000_000 else None
+
+
+def _plain(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
+    value = _value(rule, sample)
+    passed = rule.threshold is not None and rule.threshold.met(value)
+    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(counts)}"
+    reason = f"{head}, taken as it is, without regard to chance"
+    return Verdict(rule, "PASS" if passed else "FAIL", reason, value=value, **counts)
+
+
+def _cost(rule: Rule, observed: Observations) -> Verdict:
+    if observed.unpriced or not observed.costs:
+        named = ", ".join(sorted(observed.unpriced)) or "any call"
+        reason = f"no price is known for {named}, so the cost of the run can't be told"
+        return Verdict(rule, "UNDECIDED", reason, broken=bool(observed.unpriced))
+    value = math.fsum(observed.costs)
+    passed = rule.threshold is not None and rule.threshold.met(value)
+    return Verdict(rule, "PASS" if passed else "FAIL", f"the judge took {value:.4f} US dollars", value=value)
+
+
+def _must_pass(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
+    failed = [key[0] for key, value in sample.values.items() if value < 1]
+    value = 1 - len(failed) / len(sample.values)
+    if failed:
+        named = ", ".join(failed[:5]) + (" ..." if len(failed) > 5 else "")
+        reason = f"{len(failed)} of {len(sample.values)} questions that must pass did not: {named}"
+        return Verdict(rule, "FAIL", reason, value=value, **counts)
+    if sample.unscored:
+        named = ", ".join(key[0] for key in list(sample.unscored)[:5])
+        reason = f"no verdict on {len(sample.unscored)} questions that must pass: {named}"
+        return Verdict(rule, "UNDECIDED", reason, broken=True, value=value, **counts)
+    return Verdict(
+        rule, "PASS", f"all {len(sample.values)} questions that must pass do", value=value, **counts
+    )
+
+
+# --- rules against a baseline -------------------------------------------------------------------
+
+
+def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Conditions) -> Verdict:
+    counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
+    if broken := _broken(rule, sample, conditions):
+        return Verdict(rule, "UNDECIDED", broken, broken=True, **counts)
+    if conditions.baseline is None:
+        reason = "there is no baseline to compare with: give --ragbench-baseline FILE"
+        return Verdict(rule, "UNDECIDED", reason, broken=True, value=_value(rule, sample), **counts)
+    new = conditions.new or Baseline(observed)
+    found = compare(rule, new, conditions.baseline)
+    value = _value(rule, sample)
+    if not found.pairs:
+        reason = (
+            f"no question with {rule.quantity} is in both runs: {found.differences_said or 'nothing to pair'}"
+        )
+        return Verdict(rule, "UNDECIDED", reason, broken=True, value=value, comparison=found, **counts)
+    verdict = Verdict(rule, "PASS", found.said, value=value, p=found.p, comparison=found, **counts)
+    if found.differences:
+        reason = f"{found.said}, but the runs are not comparable: {found.differences_said}"
+        return replace(verdict, outcome="UNDECIDED", reason=reason)
+    if found.drop > rule.margin + TOLERANCE and found.n_changed < FEWEST:
+        reason = f"{found.said}; with fewer than {FEWEST} changed questions chance can't be ruled out"
+        return replace(verdict, outcome="UNDECIDED", reason=reason)
+    return verdict
+
+
+def _corrected(verdicts: list[Verdict]) -> list[Verdict]:
+    """Holm across the regression rules, then FAIL where the drop is too large to be chance."""
+    tested = [place for place, verdict in enumerate(verdicts) if verdict.p is not None]
+    adjusted = holm([verdicts[place].p or 0.0 for place in tested])
+    result = list(verdicts)
+    for place, p in zip(tested, adjusted, strict=True):
+        verdict = replace(verdicts[place], p_holm=p)
+        comparison = verdict.comparison
+        if verdict.outcome == "PASS" and comparison is not None:
+            dropped = comparison.drop > verdict.rule.margin + TOLERANCE
+            if dropped and p < LEVEL:
+                verdict = replace(
+                    verdict, outcome="FAIL", reason=f"{comparison.said}, and chance is no excuse"
+                )
+            elif dropped:
+                reason = f"{comparison.said}, which chance may explain"
+                verdict = replace(verdict, reason=reason)
+            among = f"; p {p:.3f} among {len(tested)} such rules" if len(tested) > 1 else f"; p {p:.3f}"
+            verdict = replace(verdict, reason=f"{verdict.reason}{among}")
+        result[place] = verdict
+    return result
+
+
+__all__ = ["Conditions", "Verdict", "evaluate"]

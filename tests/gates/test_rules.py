@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.gates.rules import parse_rule, parse_rules
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "statistic", "limit"),
+    [
+        ("faithfulness >= 0.85", "sure", "mean", 0.85),
+        ("faithfulness 0.85", "sure", "mean", 0.85),
+        ("faithfulness good", "sure", "mean", 0.7),
+        ("faithfulness>=0.85 with 95% confidence", "confident", "mean", 0.85),
+        ("faithfulness mean >= 0.8", "plain", "mean", 0.8),
+        ("faithfulness p10 >= 0.5", "plain", "p10", 0.5),
+        ("faithfulness min >= 0.2", "plain", "min", 0.2),
+        ("faithfulness pass_rate >= 0.9", "sure", "pass_rate", 0.9),
+        ("ndcg@10 >= 0.6", "sure", "mean", 0.6),
+        ("noise_sensitivity <= 0.2", "sure", "mean", 0.2),
+        ("pass_rate >= 0.9 with 95% confidence", "confident", "mean", 0.9),
+        ("latency p95 <= 2", "plain", "p95", 2),
+        ("latency p95 <= 2 with 90% confidence", "confident", "p95", 2),
+        ("cost <= 0.5", "plain", "mean", 0.5),
+        ("error_rate <= 0.02", "plain", "mean", 0.02),
+        ("search_rag_groundedness >= 0.7", "sure", "mean", 0.7),
+    ],
+)
+def test_rules(text: str, kind: str, statistic: str, limit: float) -> None:
+    rule = parse_rule(text)
+    assert (rule.kind, rule.statistic, rule.limit) == (kind, statistic, limit)
+
+
+def test_baseline_rules() -> None:
+    rule = parse_rule("faithfulness no worse than baseline by more than 0.02")
+    assert (rule.kind, rule.margin, rule.higher) == ("baseline", 0.02, True)
+    assert parse_rule("noise_sensitivity no worse than the baseline").margin == 0
+    assert not parse_rule("noise_sensitivity no worse than the baseline").higher
+
+
+def test_subsets() -> None:
+    rule = parse_rule("faithfulness[lang=ru, tag='refunds'|returns] >= 0.8")
+    assert rule.subset == (("lang", ("ru",)), ("tag", ("refunds", "returns")))
+    assert rule.name == "faithfulness[lang=ru,tag=refunds|returns]"
+
+
+def test_a_confidence_is_read() -> None:
+    assert parse_rule("faithfulness >= 0.8 with 99.5% confidence").confidence == pytest.approx(0.995)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("faithfullness >= 0.8", "did you mean 'faithfulness'"),
+        ("faithfulness", "the rule is missing"),
+        ("faithfulness mean", "the threshold is missing"),
+        ("faithfulness >= 1.2", "outside its range"),
+        ("faithfulness <= 0.8", "points the wrong way"),
+        ("faithfulness >= 80%", "0.8"),
+        ("faithfulness => 0.8", "Did you mean"),
+        ("faithfulness 0.7..0.9", "one limit"),
+        ("faithfulness == 1", "one limit"),
+        ("faithfulness[language=ru] >= 0.8", "known: tag, lang"),
+        ("faithfulness[lang] >= 0.8", "chooses no questions"),
+        ("faithfulness[metric=mrr] >= 0.8", "is for pass_rate"),
+        ("faithfulness >= 0.8 with 40% confidence", "confidence above 50%"),
+        ("faithfulness min >= 0.8 with 95% confidence", "nothing can be said"),
+        ("pass_rate p10 >= 0.8", "leave 'p10' out"),
+        ("cost no worse than baseline", "can't be paired"),
+        ("cost <= 2 with 95% confidence", "the cost of a run is known"),
+        ("must_pass >= 1", "takes no threshold"),
+        (">= 0.8", "begins with a metric"),
+        ("", "begins with a metric"),
+    ],
+)
+def test_what_can_not_be_meant_is_a_usage_error(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_rule(text)
+
+
+def test_a_table_of_gates() -> None:
+    rules = parse_rules(
+        {"faithfulness": ">= 0.85", "ndcg@10": 0.6, "must_pass": True, "pass_rate[lang=ja]": ">=0.9"}
+    )
+    assert [rule.name for rule in rules] == ["faithfulness", "ndcg@10", "must_pass", "pass_rate[lang=ja]"]
+    with pytest.raises(UsageError, match=r"\[gates\].*faithfulness.*a text or a number"):
+        parse_rules({"faithfulness": True})

@@ -1,0 +1,331 @@
+"""What a gate says of made-up runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.gates.baseline import Baseline, baseline_from, compare_all
+from pytest_ragbench.gates.observations import Observations
+from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
+from tests.gates.runs import report, result, run
+
+SPREAD = [1.0, 0.9, 0.8, 1.0, 0.7]
+RULE_4 = "faithfulness no worse than baseline by more than 0.02"
+
+
+def gate(text: str, results: Sequence[dict[str, Any]], **conditions: Any) -> Verdict:
+    [verdict] = evaluate([parse_rule(text)], Observations(results), Conditions(**conditions))
+    return verdict
+
+
+def outcome(text: str, values: Sequence[float | None], **conditions: Any) -> str:
+    return gate(text, run(values), **conditions).outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "wanted"),
+    [
+        ("faithfulness >= 0.85", [1.0] * 19, "PASS"),
+        ("faithfulness >= 0.85", [1.0] * 18, "UNDECIDED"),
+        ("faithfulness >= 0.85", [0.0] * 50, "FAIL"),
+        ("faithfulness >= 0.85", [1.0], "UNDECIDED"),
+        ("faithfulness >= 0.86", SPREAD * 10, "UNDECIDED"),
+        ("faithfulness >= 0.80", SPREAD * 10, "PASS"),
+        ("faithfulness >= 0.95", SPREAD * 10, "FAIL"),
+        ("faithfulness >= 0.85 with 95% confidence", [1.0] * 19, "PASS"),
+        ("faithfulness >= 0.85 with 95% confidence", [1.0] * 18, "FAIL"),
+        ("faithfulness >= 0.86 with 95% confidence", SPREAD * 10, "FAIL"),
+        ("faithfulness mean >= 0.85", SPREAD * 10, "PASS"),
+        ("faithfulness mean >= 0.88", [0.8799999999999999] * 3, "PASS"),
+        ("faithfulness mean >= 0.89", SPREAD * 10, "FAIL"),
+        ("faithfulness p10 >= 0.7", SPREAD * 10, "PASS"),
+        ("faithfulness min >= 0.8", SPREAD * 10, "FAIL"),
+        ("faithfulness p10 >= 0.7 with 95% confidence", [0.7] * 29, "PASS"),
+        ("faithfulness p10 >= 0.7 with 95% confidence", [0.7] * 28, "FAIL"),
+        ("faithfulness median >= 0.85", SPREAD * 10, "PASS"),
+    ],
+)
+def test_rules_on_one_run(text: str, values: list[float | None], wanted: str) -> None:
+    assert outcome(text, values) == wanted
+
+
+def test_an_undecided_gate_says_what_would_settle_it() -> None:
+    verdict = gate("faithfulness >= 0.86", run(SPREAD * 10))
+    assert verdict.outcome == "UNDECIDED"
+    assert verdict.value == pytest.approx(0.88)
+    # ((1.645 + .842) * .1178 / .02)² = 215, of which there are 50
+    assert verdict.more == pytest.approx(165, abs=5)
+    assert "mean 0.88 over 50 questions" in verdict.reason
+    assert f"about {verdict.more} more questions would settle it" in verdict.reason
+    almost = gate("faithfulness >= 0.85", run([1.0] * 18))
+    assert almost.more == 1
+    assert gate("faithfulness >= 0.88", run(SPREAD * 10)).more is None
+
+
+def test_a_release_rule_names_the_headroom_that_is_missing() -> None:
+    verdict = gate("faithfulness >= 0.9 with 95% confidence", run([1.0] * 47 + [0.0] * 3))
+    assert verdict.outcome == "FAIL"
+    assert "only at least 0.859 can be vouched for, 0.041 short" in verdict.reason
+
+
+def test_lower_is_better() -> None:
+    values = [0.1, 0.0, 0.2, 0.05]
+    assert gate("noise_sensitivity <= 0.2", run(values * 10, "noise_sensitivity")).outcome == "PASS"
+    assert gate("noise_sensitivity <= 0.05", run(values * 10, "noise_sensitivity")).outcome == "FAIL"
+    assert gate("noise_sensitivity <= 0.09", run(values * 10, "noise_sensitivity")).outcome == "UNDECIDED"
+    assert gate("noise_sensitivity <= 0.1", run([0.0] * 29, "noise_sensitivity")).outcome == "PASS"
+    assert gate("noise_sensitivity <= 0.1", run([0.0] * 28, "noise_sensitivity")).outcome == "UNDECIDED"
+    assert gate("noise_sensitivity <= 0.1", run([1.0] * 28, "noise_sensitivity")).outcome == "FAIL"
+
+
+@pytest.mark.parametrize("text", ["faithfulness >= 0.5", "faithfulness >= 0.5 with 95% confidence", RULE_4])
+@pytest.mark.parametrize(
+    "values",
+    [[], [None] * 20, [math.nan] * 20, [1.0] * 47 + [None] * 3],
+    ids=["none", "errors", "nan", "6 %"],
+)
+def test_what_has_no_score_never_passes(text: str, values: list[float | None]) -> None:
+    verdict = gate(text, run(values), baseline=Baseline(Observations(run([1.0] * 50))))
+    assert (verdict.outcome, verdict.broken) == ("UNDECIDED", True)
+
+
+def test_few_judge_errors_are_left_out_and_counted() -> None:
+    verdict = gate("faithfulness >= 0.85", run([1.0] * 48 + [None] * 2))
+    assert (verdict.outcome, verdict.n_scored, verdict.n_total) == ("PASS", 48, 50)
+    assert "2 of 50 left out" in verdict.reason
+    assert outcome("faithfulness >= 0.85", [1.0] * 48 + [None] * 2, max_unscored=0.01) == "UNDECIDED"
+    assert outcome("faithfulness >= 0.85", [1.0] * 40 + [None] * 10, max_unscored=0.5) == "PASS"
+
+
+def test_what_a_test_did_not_come_to_is_missing() -> None:
+    """The first assertion fails in every fifth test, so the second is never made there."""
+    results = [
+        result(f"q{n}", {"faithfulness": 0.2}, outcome="failed", kind="quality", limit=0.8)
+        if n % 5 == 0
+        else result(f"q{n}", {"faithfulness": 0.9 + n / 1000, "answer_relevancy": 1.0}, limit=0.8)
+        for n in range(50)
+    ]
+    verdict = gate("answer_relevancy >= 0.8", results)
+    assert (verdict.outcome, verdict.broken, verdict.n_total) == ("UNDECIDED", True, 50)
+    assert "assert_quality" in verdict.reason
+    assert gate("faithfulness >= 0.5", results).n_total == 50
+
+
+def test_a_request_that_failed_counts_for_every_metric_of_its_test() -> None:
+    results = run([1.0] * 18)
+    lost = [{**result(f"x{n}", {}, outcome="error", kind="endpoint"), "samples": []} for n in range(2)]
+    verdict = gate("faithfulness >= 0.5", [*results, *lost])
+    assert (verdict.n_scored, verdict.n_total, verdict.broken) == (18, 20, True)
+    assert gate("error_rate <= 0.05", [*results, *lost]).value == pytest.approx(0.1)
+
+
+def test_a_run_that_is_not_complete_passes_nothing() -> None:
+    verdict = gate("faithfulness >= 0.5", run([1.0] * 50), complete=False)
+    assert (verdict.outcome, verdict.broken) == ("UNDECIDED", True)
+    assert outcome("faithfulness >= 0.5", [0.0] * 50, complete=False) == "FAIL"
+
+
+def test_one_question_scored_several_times_is_one_question() -> None:
+    verdict = gate("faithfulness mean >= 0.5", [*run([1.0, 0.0]), *run([0.0, 0.0])])
+    assert (verdict.value, verdict.n_scored) == (0.25, 2)
+
+
+def test_clusters() -> None:
+    values = [1.0, 1.0, 1.0, 0.4, 0.5, 0.4, 1.0, 0.9, 1.0] * 4
+    results = [
+        result(f"q{n}", {"faithfulness": value}, cluster=f"document {n // 3 % 3}")
+        for n, value in enumerate(values)
+    ]
+    assert gate("faithfulness >= 0.7", results).outcome == "UNDECIDED"
+    assert gate("faithfulness >= 0.7", results).n_clusters == 3
+    assert gate("faithfulness >= 0.7", results, clusters=False).outcome == "PASS"
+    shared = [result(f"q{n}", {"faithfulness": v}, relevant_ids={"d": 1.0}) for n, v in enumerate(values)]
+    assert "one cluster" in gate("faithfulness >= 0.7", shared).reason
+
+
+def test_subsets() -> None:
+    results = [
+        result(
+            "q0", {"faithfulness": 0.1}, text="Сколько дней на возврат?", tags=["refunds"], file="a/ru.csv"
+        ),
+        result("q1", {"faithfulness": 0.9}, text="返品できますか？", tags=["refunds", "ja"], file="a/ja.csv"),
+        result("q2", {"faithfulness": 0.8}, text="How long?", lang="en", file="en.csv"),
+    ]
+
+    def value(subset: str) -> float | None:
+        return gate(f"faithfulness[{subset}] mean >= 0.5", results).value
+
+    assert value("lang=ru") == 0.1
+    assert value("lang=ja") == 0.9
+    assert value("lang=ru|en") == pytest.approx(0.45)
+    assert value("tag=refunds") == pytest.approx(0.5)
+    assert value("tag=refunds,lang=ja") == 0.9
+    assert value("file=ja.csv") == 0.9
+    assert value("tier=generation") == pytest.approx(0.6)
+    assert gate("faithfulness[lang=fr] mean >= 0.5", results).broken
+
+
+def test_pass_rate_and_must_pass() -> None:
+    results = [result(f"q{n}", {"faithfulness": n / 10}, limit=0.3, must_pass=n > 7) for n in range(10)]
+    assert gate("pass_rate >= 0.5", results).value == 0.7
+    assert gate("faithfulness pass_rate >= 0.7", results).value == 0.7
+    assert gate("must_pass", results).outcome == "PASS"
+    failing = [*results, result("x", {"faithfulness": 0.1}, limit=0.3, must_pass=True)]
+    verdict = gate("must_pass", failing)
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "1 of 3 questions that must pass did not: x")
+    unscored = [*results, result("x", {"faithfulness": None}, must_pass=True)]
+    assert (gate("must_pass", unscored).outcome, gate("must_pass", unscored).broken) == ("UNDECIDED", True)
+    assert gate("must_pass", run([1.0])).broken
+
+
+def test_a_pass_rate_has_wilson_bounds() -> None:
+    results = [result(f"q{n}", {"faithfulness": float(n >= 3)}, limit=0.5) for n in range(50)]
+    verdict = gate("pass_rate >= 0.85 with 95% confidence", results)
+    assert verdict.outcome == "PASS"
+    assert verdict.bounds is not None
+    assert verdict.bounds.method == "Wilson"
+    assert verdict.bounds.low == pytest.approx(0.859058, abs=1e-6)
+
+
+def test_latency_cost_and_error_rate() -> None:
+    results = [result(f"q{n}", {"faithfulness": 1.0}, latency=0.1 * (n + 1)) for n in range(20)]
+    assert gate("latency p95 <= 1.9", results).value == pytest.approx(1.9)
+    assert gate("latency p95 <= 1.8", results).outcome == "FAIL"
+    assert gate("latency <= 1.5", results).outcome == "PASS"
+    assert gate("error_rate <= 0.02", results).outcome == "PASS"
+    assert (gate("cost <= 1", results).outcome, gate("cost <= 1", results).broken) == ("UNDECIDED", True)
+    for each in results:
+        each["scores"][0]["usage"] = {"calls": 1, "cost": 0.01}
+    assert gate("cost <= 0.2", results).value == pytest.approx(0.2)
+    assert gate("cost <= 0.1", results).outcome == "FAIL"
+
+
+def test_scores_of_whole_sets_count_question_by_question() -> None:
+    whole = {
+        "test": "test_a.py::test_all",
+        "outcome": "passed",
+        "kind": None,
+        "question_id": None,
+        "samples": [],
+        "questions": [
+            {"id": f"q{n}", "question": f"{n}?", "tags": ["odd"] if n % 2 else []} for n in range(4)
+        ],
+        "scores": [
+            {
+                "metric": "ndcg@10",
+                "tier": "retrieval",
+                "sample": None,
+                "value": 0.5,
+                "passed": True,
+                "details": {"values": {f"q{n}": n / 3 for n in range(3)}, "unscored": {"q3": "endpoint"}},
+            }
+        ],
+    }
+    verdict = gate("ndcg@10 mean >= 0.2", [whole], max_unscored=0.3)
+    assert (verdict.n_scored, verdict.n_total) == (3, 4)
+    assert verdict.value == pytest.approx(1 / 3)
+    assert gate("ndcg@10[tag=odd] mean >= 0.2", [whole], max_unscored=0.5).value == pytest.approx(1 / 3)
+
+
+# --- against a baseline -------------------------------------------------------------------------
+
+
+def paired(new: Sequence[dict[str, Any]], old: Sequence[dict[str, Any]], *rules: str) -> list[Verdict]:
+    return evaluate(
+        [parse_rule(rule) for rule in rules or (RULE_4,)],
+        Observations(new),
+        Conditions(baseline=Baseline(Observations(old))),
+    )
+
+
+def test_rule_4() -> None:
+    old = run([0.9, 0.8, 1.0, 0.7, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9])
+    new = run([0.85, 0.8, 0.9, 0.7, 0.9, 0.8, 0.9, 0.65, 0.95, 0.85])
+    [same] = paired(old, old)
+    assert (same.outcome, same.p) == ("PASS", 1.0)
+    [worse] = paired(new, old)
+    assert (worse.outcome, worse.p) == ("PASS", 7 / 128)  # 0.030 worse, p = .0547
+    assert "which chance may explain" in worse.reason
+    [much] = paired(run([0.5] * 10), old)
+    assert much.outcome == "FAIL"
+    [few] = paired(run([0.1, 0.1, 0.1, 0.1, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9]), old)
+    assert (few.outcome, few.broken) == ("UNDECIDED", False)
+    [better] = paired(run([1.0] * 10), old)
+    assert better.outcome == "PASS"
+
+
+def test_pass_or_fail_scores_are_compared_by_mcnemar() -> None:
+    old = run([1.0] * 10 + [0.0] + [1.0] * 9, "exact_match")
+    new = run([0.0] * 10 + [1.0] + [1.0] * 9, "exact_match")
+    [verdict] = paired(new, old, "exact_match no worse than baseline")
+    assert verdict.outcome == "FAIL"
+    assert verdict.p == pytest.approx(0.005859, abs=1e-6)
+    assert verdict.comparison is not None
+    assert verdict.comparison.method == "McNemar"
+
+
+def test_regression_rules_share_their_error() -> None:
+    """One p of .031 fails alone, and not among two."""
+    old, new = run([0.9] * 20), run([0.8] * 5 + [0.9] * 15)
+    both_old = [*old, *run([0.9] * 20, "answer_relevancy")]
+    both_new = [*new, *run([0.9] * 20, "answer_relevancy")]
+    rules = ("faithfulness no worse than baseline", "answer_relevancy no worse than baseline")
+    assert [verdict.outcome for verdict in paired(new, old, rules[0])] == ["FAIL"]
+    verdicts = paired(both_new, both_old, *rules)
+    assert [verdict.outcome for verdict in verdicts] == ["PASS", "PASS"]
+    assert verdicts[0].p_holm == 0.0625
+
+
+def test_a_changed_question_set_is_not_comparable() -> None:
+    old = run([0.9] * 10)
+    [added] = paired(run([0.9] * 11), old)
+    assert (added.outcome, "1 question added (q10)" in added.reason) == ("UNDECIDED", True)
+    [dropped] = paired(run([0.9] * 8), old)
+    assert "2 questions dropped (q8, q9)" in dropped.reason
+    reworded = [result("q0", {"faithfulness": 0.9}, text="Something else?"), *run([0.9] * 10)[1:]]
+    assert "1 question reworded (q0)" in paired(reworded, old)[0].reason
+    renamed = [result("new name", {"faithfulness": 0.9}, text="What is q0?"), *run([0.9] * 10)[1:]]
+    [verdict] = paired(renamed, old)
+    assert verdict.outcome == "PASS"
+    assert verdict.comparison is not None
+    assert verdict.comparison.notes == ("1 question renamed (new name)",)
+
+
+def test_another_judge_prompt_or_embedder_is_not_comparable() -> None:
+    old = Observations(run([0.9] * 10))
+    other = Observations(run([0.9] * 10, judge="openai:other"))
+    [verdict] = evaluate([parse_rule(RULE_4)], other, Conditions(baseline=Baseline(old)))
+    assert (verdict.outcome, "the judge was scripted and is openai:other" in verdict.reason) == (
+        "UNDECIDED",
+        True,
+    )
+    prompts = {"split_claims": "1-aa", "verify_claims": "1-bb", "find_entities": "1-cc"}
+    for task, wanted in (("verify_claims", "UNDECIDED"), ("find_entities", "PASS")):
+        changed = {**prompts, task: "2-dd"}
+        conditions = Conditions(baseline=Baseline(old, prompts), new=Baseline(old, changed))
+        assert evaluate([parse_rule(RULE_4)], old, conditions)[0].outcome == wanted
+
+
+def test_what_moved_broke_and_was_mended_is_named() -> None:
+    old = [
+        result(f"q{n}", {"faithfulness": value}, limit=0.8) for n, value in enumerate([0.9, 0.2, 0.9, 0.85])
+    ]
+    new = [
+        result(f"q{n}", {"faithfulness": value}, limit=0.8) for n, value in enumerate([0.1, 0.9, 0.9, 0.84])
+    ]
+    [found] = compare_all(Baseline(Observations(new)), Baseline(Observations(old)))
+    assert (found.broken, found.mended) == (("q0",), ("q1",))
+    assert found.moved(2) == [("q0", 0.9, 0.1), ("q1", 0.2, 0.9)]
+    assert any("newly broken: q0" in line for line in found.lines())
+
+
+def test_a_report_that_is_none_is_refused() -> None:
+    assert baseline_from(report(run([0.5])), name="x").observed.entries[0].value == 0.5
+    with pytest.raises(UsageError, match="can't be read"):
+        baseline_from(report([{"scores": [3]}]), name="x")
