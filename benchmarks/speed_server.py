@@ -1,8 +1,9 @@
 """A RAG service and an OpenAI-compatible judge on loopback, with scripted latency and faults.
 
 ``python benchmarks/speed_server.py --port 0`` prints its address. ``GET /stats`` gives and resets the
-counters; ``POST /config`` sets latency (seconds), jitter (share of it), fault ("429", "500", "hang",
-"cut" or ""), every (each n-th judge call meets the fault) and for_seconds (0: always).
+counters, ``GET /peek`` only gives them; ``POST /config`` sets latency (seconds), jitter (share of it), fault ("429", "500", "hang",
+"cut", "garbage", "empty", "schema", "mixed" or ""), every (each n-th judge call meets the fault), share (or so
+many of them, drawn by what is asked) and for_seconds (0: always).
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Any
 
 from aiohttp import web
 
-DEFAULTS = {"latency": 1.0, "jitter": 0.0, "fault": "", "every": 1, "for_seconds": 0.0, "retry_after": 1}
+DEFAULTS = {
+    "latency": 1.0,
+    "jitter": 0.0,
+    "fault": "",
+    "every": 1,
+    "share": 1.0,
+    "for_seconds": 0.0,
+    "retry_after": 1,
+}
 
 
 class Script:
@@ -32,6 +41,8 @@ class Script:
         self.bodies: Counter[str] = Counter()
         self.under_way: Counter[str] = Counter()
         self.peak: Counter[str] = Counter()
+        self.unread = 0
+        self.met: Counter[str] = Counter()
         self.first = 0.0
 
     async def __call__(self, kind: str, body: str, reply: Any) -> web.StreamResponse:
@@ -41,25 +52,63 @@ class Script:
         self.peak[kind] = max(self.peak[kind], self.under_way[kind])
         self.first = self.first or time.monotonic()
         try:
-            if kind == "judge" and (fault := await self._fault()) is not None:
+            if kind == "judge" and (fault := await self._fault(body)) is not None:
                 return fault
             spread = self.config["latency"] * self.config["jitter"]
             await asyncio.sleep(self.config["latency"] + random.uniform(-spread, spread))
             return web.json_response(reply)
+        except asyncio.CancelledError:  # whoever asked is gone
+            self.unread += 1
+            raise
         finally:
             self.under_way[kind] -= 1
 
-    async def _fault(self) -> web.StreamResponse | None:
+    async def _fault(self, body: str) -> web.StreamResponse | None:
         name, limit = self.config["fault"], self.config["for_seconds"]
         over = limit and time.monotonic() - self.first > limit
-        if not name or over or self.calls["judge"] % self.config["every"]:
+        # The same whenever the same is asked in the same repetition, whatever came in between.
+        draw = random.Random(f"{self.bodies[body]} {body}")
+        if (
+            not name
+            or over
+            or self.calls["judge"] % self.config["every"]
+            or draw.random() >= self.config["share"]
+        ):
             return None
+        if name == "mixed":
+            name = draw.choice(["429", "500", "cut", "garbage", "hang", "schema"])
+        self.met[name] += 1
         if name == "hang":
             await asyncio.sleep(600)
         if name == "cut":
-            return web.Response(body=b'{"choices": [', headers={"Content-Length": "1000"})
+            raise Cut
+        if name in SAID:
+            return web.json_response(completion(SAID[name]))
         headers = {"Retry-After": str(self.config["retry_after"])} if name == "429" else {}
         return web.json_response({"error": {"message": "scripted"}}, status=int(name), headers=headers)
+
+
+class Cut(Exception):
+    """Half of the reply, and then nothing: the connection is closed."""
+
+
+SAID = {
+    "garbage": "I would say it is 0.9 or so, but {",
+    "empty": "",
+    "schema": '{"opinion": "good", "stars": 4}',
+}
+
+
+def completion(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
 
 
 def graded(schema: dict[str, Any]) -> dict[str, Any]:
@@ -87,22 +136,30 @@ def app() -> web.Application:
 
     async def judge(request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        message = {
-            "role": "assistant",
-            "content": json.dumps(graded(body["response_format"]["json_schema"]["schema"])),
-        }
-        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-        reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
-        return await script(
-            "judge", json.dumps(body["messages"]), {**reply, "choices": choices, "usage": usage}
-        )
+        reply = completion(json.dumps(graded(body["response_format"]["json_schema"]["schema"])))
+        try:
+            return await script("judge", json.dumps(body["messages"]), reply)
+        except Cut:
+            half = web.StreamResponse(headers={"Content-Length": "1000"})
+            await half.prepare(request)
+            await half.write(b'{"choices": [')
+            assert request.transport is not None
+            request.transport.close()
+            return half
 
     async def stats(_: web.Request) -> web.Response:
         repeated = sum(count - 1 for count in script.bodies.values())
-        found = {"calls": dict(script.calls), "peak": dict(script.peak), "repeated": repeated}
+        found = {
+            "calls": dict(script.calls),
+            "peak": dict(script.peak),
+            "repeated": repeated,
+            "met": dict(script.met),
+        }
         script.reset()
         return web.json_response(found)
+
+    async def peek(_: web.Request) -> web.Response:
+        return web.json_response({"calls": dict(script.calls), "out": script.unread})
 
     async def config(request: web.Request) -> web.Response:
         script.config = {**DEFAULTS, **await request.json()}
@@ -112,12 +169,13 @@ def app() -> web.Application:
     found.router.add_get("/llm/search-rag", ask)
     found.router.add_post("/v1/chat/completions", judge)
     found.router.add_get("/stats", stats)
+    found.router.add_get("/peek", peek)
     found.router.add_post("/config", config)
     return found
 
 
 async def serve(port: int) -> None:
-    runner = web.AppRunner(app(), access_log=None)
+    runner = web.AppRunner(app(), access_log=None, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
     host, bound = runner.addresses[0][:2]

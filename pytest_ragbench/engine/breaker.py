@@ -17,9 +17,11 @@ class Down(Exception):
 class Breaker:
     """The health of one provider.
 
-    Two things open it:
+    Three things open it:
 
     - ``FAILURES`` requests in a row used up their retries;
+    - ``FAILURES`` times in a row a request met a second 500, of a provider that has not answered anything yet:
+      more likely it is set up wrongly than about to recover;
     - ``FAILURES`` attempts timed out, and the provider sent nothing at all since each of them
       began. This ends a hanging provider after one timeout instead of one for each retry. (A
       hanging call among answered ones is no evidence: it is retried.)
@@ -33,6 +35,8 @@ class Breaker:
         self._clock = clock
         self._exhausted = 0
         self._silent = 0
+        self._broken = 0
+        self._answered = False
         self._last = ""
         self._last_sign = float("-inf")
         self._open_until: float | None = None
@@ -59,16 +63,20 @@ class Breaker:
     def replied(self) -> None:
         """An attempt got an answer, be it a refusal that no retry can heal."""
         self._last_sign = self._clock()
-        self._exhausted = self._silent = 0
+        self._exhausted = self._silent = self._broken = 0
+        self._answered = True
         self._open_until, self._probing = None, False
 
-    def failed(self, began: float, code: str, message: str) -> None:
-        """An attempt, begun at ``began`` of the clock, failed in a way that can heal."""
+    def failed(self, began: float, code: str, message: str, attempt: int) -> None:
+        """A request's n-th attempt, begun at ``began`` of the clock, failed in a way that can heal."""
         if self._probing:
             self._open(message)
         elif code not in ("timeout", "connection"):  # 429, 500: it is there, if not well
             self._last_sign = self._clock()
             self._silent = 0
+            self._broken += code == "http_500" and attempt > 1 and not self._answered
+            if self._broken >= FAILURES:
+                self._open(message)
         elif code == "timeout" and self._last_sign < began:
             self._silent += 1
             if self._silent >= FAILURES:

@@ -124,7 +124,7 @@ class CountingSender:
                 tries += 1
                 used, cost = 0, 0.0
                 try:
-                    sent = await self._attempt(attempt, limits)
+                    sent = await self._attempt(attempt, limits, tries)
                     used = sent.prompt_tokens + sent.completion_tokens
                     cost = self._cost(sent) or 0.0
                     self._provider.learn(used)
@@ -201,7 +201,7 @@ class CountingSender:
         price = self._price()
         return None if price is None else price.of(sent.prompt_tokens, sent.completion_tokens)
 
-    async def _attempt(self, attempt: Callable[[], Awaitable[Sent]], limits: Limits) -> Sent:
+    async def _attempt(self, attempt: Callable[[], Awaitable[Sent]], limits: Limits, number: int) -> Sent:
         """One request, timed, counted and reported to breaker and pace."""
         breaker, began = self._provider.breaker, self._clock()
         pace = self._provider.pace
@@ -210,7 +210,7 @@ class CountingSender:
         try:
             sent = await self._bounded(attempt, limits.timeout)
         except Transient as error:
-            breaker.failed(began, error.code, str(error))
+            breaker.failed(began, error.code, str(error), number)
             if error.code == "http_429" or error.retry_after:
                 pace.slow_down(began, limits.max_concurrency, min(error.retry_after or 0.0, limits.max_wait))
                 self._waited = pace.quiet_until  # that, or longer, is what the retry waits

@@ -300,6 +300,30 @@ def test_a_provider_that_hangs_costs_one_timeout(make_engine: Callable[..., Engi
     assert "no reply within 0.01 s" in str(errors[-1])
 
 
+def test_a_provider_that_only_ever_said_500_is_given_up_early(make_engine: Callable[..., Engine]) -> None:
+    def engine_and_sleeps() -> tuple[Engine, list[float]]:
+        slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            await asyncio.sleep(0)
+
+        return make_engine(store=None, limits={"p": Limits(wait=0.5)}, sleep=sleep), slept
+
+    engine, slept = engine_and_sleeps()
+    service = Service([unavailable(500)] * 100)
+    errors = engine.wait(gather(engine, *map(service.ask, range(10))))
+    assert all(isinstance(each, JudgeError) for each in errors)
+    assert service.calls <= 20
+    assert max(slept) <= 2.0  # nobody got to the third wait
+    engine, slept = engine_and_sleeps()
+    service = Service([None, *[unavailable(500)] * 29])
+    engine.wait(engine.fetch(service.ask("well")))
+    assert len(engine.wait(gather(engine, *map(service.ask, range(10))))) == 10
+    assert service.calls == 40  # once it has answered, it may recover: nobody gives up early
+    assert engine.books()["judge"]["failed"] == 0
+
+
 def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[..., Engine]) -> None:
     hanging, healthy = Service(), Service()
     retries = 0
