@@ -1,9 +1,9 @@
 """A RAG service and an OpenAI-compatible judge on loopback, with scripted latency and faults.
 
 ``python benchmarks/speed_server.py --port 0`` prints its address. ``GET /stats`` gives and resets the
-counters, ``GET /peek`` only gives them; ``POST /config`` sets latency (seconds), jitter (share of it), fault ("429", "500", "hang",
-"cut", "garbage", "empty", "schema", "mixed" or ""), every (each n-th judge call meets the fault), share (or so
-many of them, drawn by what is asked) and for_seconds (0: always).
+counters, ``GET /peek`` only gives them; ``POST /config`` sets latency (seconds), jitter (share of it), fault
+("429", "500", "hang", "cut", "garbage", "empty", "schema", "mixed" or ""), every (each n-th judge call meets
+the fault), share (or so many of them, drawn by what is asked) and for_seconds (0: always).
 """
 
 from __future__ import annotations
