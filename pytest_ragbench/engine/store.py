@@ -165,6 +165,16 @@ class Store:
             "by_provider": by_provider,
         }
 
+    def mean_tokens(self, kind: str, provider: str) -> tuple[float, float] | None:
+        """Prompt and completion tokens that a reply took in the mean; None where there are none to tell."""
+        with self._reader.use() as db:
+            prompt, completion = db.execute(
+                "SELECT AVG(prompt_tokens), AVG(completion_tokens) FROM replies "
+                "WHERE kind=? AND provider=? AND prompt_tokens > 0",
+                (kind, provider),
+            ).fetchone()
+        return None if prompt is None else (prompt, completion)
+
     def delete(self, digests: Collection[str] | None = None) -> int:
         """Delete these replies, or all; returns how many there were."""
 

@@ -40,6 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
         tiers.check(config.getoption("ragbench_tier"))  # here, because a worker can't say it
     if state.is_controller:
         config.pluginmanager.register(RunBook(config, state), "ragbench-book")
+    if state.is_controller and config.getoption("ragbench_dry_run"):
+        from pytest_ragbench.plugin.dry_run import DryRun
+
+        config.option.dist = "no"  # nothing is run, so there is nothing to share (xdist looks after us)
+        config.pluginmanager.register(DryRun(state), "ragbench-dry-run")
     if config.pluginmanager.hasplugin("xdist"):
         from pytest_ragbench.plugin.xdist import XdistHooks
 

@@ -31,7 +31,8 @@ def gates_of(config: pytest.Config, state: RunState) -> Gates | None:
         An unreadable rule, metric or baseline: before anything is asked.
     """
     typed: list[str] = config.getoption("ragbench_gate") or []
-    if config.getoption("collectonly") or config.getoption("ragbench_no_gates"):
+    unwanted = ("collectonly", "ragbench_no_gates", "ragbench_dry_run")
+    if any(config.getoption(name) for name in unwanted):
         return None
     if not typed and not state.is_configured:
         return None

@@ -58,6 +58,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="While a test waits, ask for up to N of the tests to come; 0: for none. "
         "Default: enough to keep all call slots busy.",
     )
+    group.addoption(
+        "--ragbench-dry-run",
+        action="store_true",
+        help="Say what the run would ask and cost; ask nothing and run no test.",
+    )
     for name, unit in (("calls", "requests"), ("tokens", "tokens"), ("cost", "US dollars")):
         group.addoption(
             f"--ragbench-max-{name}",

@@ -64,3 +64,51 @@ def test_a_quota_that_is_used_up_ends_the_asking(
         assert server.calls == 1
         result.assert_outcomes(errors=N)
         result.stdout.fnmatch_lines(["*JudgeError: openai: the quota is used up; it is not asked again*"])
+
+
+def test_a_dry_run_says_what_a_run_would_ask_and_asks_nothing(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (bot.path / "ragbench.toml").open("a") as toml:
+        toml.write(PRICES)
+    (bot.path / "test_more.py").write_text(MORE)
+    with OpenAIServer(honest) as server:
+        run(bot, server, monkeypatch, "test_bot.py")
+        asked, rag.questions[:] = server.calls, []
+        result = run(bot, server, monkeypatch, "--ragbench-dry-run", "-n", "2", "--ragbench-max-calls=3")
+        assert (result.ret, server.calls, rag.questions) == (0, asked, [])
+    result.stdout.fnmatch_lines(
+        [
+            "*RAG dry run: nothing was asked*",
+            f"rag: {N} calls",  # the other tests have the same questions
+            f"judge openai:gpt-4o-mini: {3 * N} calls, about {3 * N * 120:,} tokens (as the calls in the store), "
+            f"about ${3 * N * 140e-6:.4f}",
+            f"  faithfulness: {2 * N} calls",
+            f"  faithfulness_holistic: {N} calls",
+            f"in all: {4 * N} calls, about {3 * N * 120:,} tokens, about ${3 * N * 140e-6:.4f}",
+            f"not known before they run: the metrics of {N} tests, such as test_more.py::test_loop*",
+            "that is more than the budget allows: max_calls is 3",
+        ]
+    )
+
+
+MORE = """
+import pytest
+from pytest_ragbench import assert_faithfulness, assert_metric
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_holistic(rag_sample):
+    assert_metric("faithfulness_holistic", rag_sample, ">=0.8")
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_loop(rag_sample):
+    for metric in ("faithfulness",):
+        assert_metric(metric, rag_sample, ">=0.8")
+
+@pytest.mark.skip
+@pytest.mark.rag_questions("q.jsonl")
+def test_skipped(rag_sample):
+    assert_faithfulness(rag_sample, ">=0.8")
+"""
