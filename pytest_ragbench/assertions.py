@@ -346,8 +346,7 @@ def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException
             return_exceptions=True,
         )
 
-    here.waiting()
-    outcomes = here.engine().wait(together())
+    outcomes = here.engine().wait(together(), meanwhile=here.waiting)
     for job, outcome in zip(jobs, outcomes, strict=True):
         if isinstance(outcome, RagbenchError):
             limit = job.threshold.text if job.threshold else None

@@ -164,12 +164,18 @@ class Engine:
         """Whether requests of this kind are answered from a recording, so that nobody is asked."""
         return self._replay is not None and kind in self._replay.kinds
 
-    def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+    def wait(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        timeout: float | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> T:
         """Run a coroutine on the engine's loop and wait for its result.
 
         From any thread but the loop's own, from many at once, and inside another running event loop
         (which is blocked meanwhile: there, better await :meth:`bring`). The coroutine sees the caller's
-        context variables. Ctrl-C in the waiting thread cancels the coroutine.
+        context variables. Ctrl-C in the waiting thread cancels the coroutine. ``meanwhile`` is called in the
+        waiting thread when the coroutine is on its way.
 
         Raises
         ------
@@ -180,7 +186,7 @@ class Engine:
         RuntimeError
             On the engine's own loop, or when the engine is closed.
         """
-        return self._start(coroutine).thread.wait(coroutine, timeout)
+        return self._start(coroutine).thread.wait(coroutine, timeout, meanwhile)
 
     async def bring(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Like :meth:`wait`, for callers on another event loop, which goes on meanwhile."""

@@ -7,7 +7,7 @@ import concurrent.futures
 import math
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -31,7 +31,12 @@ class LoopThread:
         """Whether the calling thread is the loop's own."""
         return threading.current_thread() is self._thread
 
-    def wait(self, coroutine: Coroutine[Any, Any, T], timeout: float | None) -> T:
+    def wait(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        timeout: float | None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> T:
         """The coroutine's result; see :meth:`pytest_ragbench.engine.core.Engine.wait`."""
         if self.is_here():
             coroutine.close()
@@ -53,6 +58,8 @@ class LoopThread:
 
         try:  # Ctrl-C may come at any point from here on
             self.loop.call_soon_threadsafe(start)
+            if meanwhile is not None:
+                meanwhile()
             return _result(done, timeout)
         except concurrent.futures.CancelledError:
             raise Unscored("the run ended before this was done", code="cancelled") from None

@@ -22,8 +22,9 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     state = state_of(request.config)
     question = as_question(value, request.node)
     system = state.coerce("retriever", retriever)
-    state.look_ahead(request.node)
-    sample: RagSample = state.engine.wait(system.ask(question))
+    sample: RagSample = state.engine.wait(
+        system.ask(question), meanwhile=lambda: state.look_ahead(request.node)
+    )
     return sample
 
 
@@ -40,8 +41,10 @@ def ask_all(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
             '@pytest.mark.rag_questions("questions.csv"), or set ragbench_questions'
         )
     system = state.coerce("retriever", retriever)
-    state.look_ahead(request.node)
-    return RagSamples(questions, state.engine.wait(ask_together(system, questions)))
+    found = state.engine.wait(
+        ask_together(system, questions), meanwhile=lambda: state.look_ahead(request.node)
+    )
+    return RagSamples(questions, found)
 
 
 def as_question(value: Any, item: pytest.Item) -> Question:
