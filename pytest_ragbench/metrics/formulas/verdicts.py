@@ -10,15 +10,17 @@ in denominators, no rounding).
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
+
+if TYPE_CHECKING:  # every judged run imports this module: numpy only where there is a table
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 NoncommittalRule = Literal["all", "any", "majority"]
 FactualMode = Literal["precision", "recall", "f1"]
@@ -128,6 +130,8 @@ def noise_sensitivity(
     UndefinedScore
         No answer claims (code ``no_claims``).
     """
+    import numpy as np
+
     ok = np.array(_bools(correct), dtype=bool)
     if not len(ok):
         raise UndefinedScore("no claims in the answer", code="no_claims")
@@ -213,7 +217,7 @@ def answer_correctness_bidirectional(
 def weighted_mean(factual: float, cosine: float | None, weights: tuple[float, float]) -> float:
     """(w_f·F + w_s·cos) / (w_f + w_s); weights not negative and not all 0."""
     factual_weight, similarity_weight = weights
-    if not (0 <= factual_weight < np.inf and 0 <= similarity_weight < np.inf and sum(weights) > 0):
+    if not (0 <= factual_weight < math.inf and 0 <= similarity_weight < math.inf and sum(weights) > 0):
         raise UsageError(f"weights must be finite, not negative and not all zero; got {weights}")
     if similarity_weight == 0:
         return factual
@@ -412,13 +416,16 @@ def extracted_ratio(extracted: Iterable[str], context_sentences: Iterable[str]) 
 def _bools(verdicts: Iterable[Any]) -> list[bool]:
     found = []
     for index, verdict in enumerate(verdicts):
-        if not isinstance(verdict, (bool, int, float, np.bool_, np.number)) or verdict not in (0, 1):
+        plain = verdict.item() if getattr(verdict, "ndim", None) == 0 else verdict  # one of numpy's numbers
+        if not isinstance(plain, (bool, int, float)) or plain not in (0, 1):
             raise UsageError(f"verdict {index} must be True/1 or False/0, got {verdict!r}")
-        found.append(bool(verdict))
+        found.append(bool(plain))
     return found
 
 
 def _table(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    import numpy as np
+
     table = np.asarray(values)
     if table.size == 0 and table.ndim < 2:
         table = table.reshape(0, 0)
@@ -428,5 +435,5 @@ def _table(values: ArrayLike, name: str) -> NDArray[np.bool_]:
 
 
 def _check_beta(beta: float) -> None:
-    if not 0 < beta < np.inf:
+    if not 0 < beta < math.inf:
         raise UsageError(f"beta must be a finite number above 0, got {beta!r}")
