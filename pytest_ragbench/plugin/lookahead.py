@@ -74,7 +74,9 @@ class LookAhead:
         self._judging = self._judging or asked
         try:
             guesses = self._new_guesses(item)
-            if not self._warm:  # after the questions are out: the test waits, the interpreter is free
+            # After the questions are out: the test waits, the interpreter is free. A worker whose tests
+            # others look ahead to may never need the client.
+            if guesses and not self._warm:
                 self._warm = True
                 guesses += [_import_client] if self._needs_client(item) else []
             self._guesses.launch(guesses)

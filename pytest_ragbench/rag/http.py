@@ -12,10 +12,10 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
 import yarl
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
@@ -30,6 +30,8 @@ from pytest_ragbench.samples import Question, RagSample, sample_from
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
+    import aiohttp
+
     from pytest_ragbench.engine.core import Engine
 
 _HEALING = (408, 409, 429)
@@ -139,6 +141,8 @@ class HttpRetriever:
         url, body = target.url(text), target.filled_body(text)
 
         async def fetch(send: Sender) -> Any:
+            if self._session is None:  # a third of a second, which is not the service's latency
+                await asyncio.to_thread(import_module, "aiohttp")
             return (await send(lambda: self._attempt(url, body))).payload
 
         fetched = await self._engine.fetch(
@@ -185,6 +189,8 @@ class HttpRetriever:
     # One attempt
 
     async def _attempt(self, url: str, body: Any) -> Sent:
+        import aiohttp
+
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._settings.timeout):
@@ -297,6 +303,8 @@ class HttpRetriever:
 
     def _session_here(self) -> aiohttp.ClientSession:
         """The client of this loop. Credentials are its default headers, so that no frame shows them."""
+        import aiohttp
+
         loop = asyncio.get_running_loop()
         if self._session is None or self._session[0] is not loop or self._session[1].closed:
             session = aiohttp.ClientSession(
