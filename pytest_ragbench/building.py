@@ -88,13 +88,19 @@ def judge(value: object, engine: Engine, settings: Settings) -> Judge:
 
 
 def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
-    """The configured RAG service, or anything that can stand in its place.
+    """The configured RAG service, or anything that can stand in its place; a session's questions in order.
 
     Raises
     ------
     UsageError
         No service is configured.
     """
+    from pytest_ragbench.rag.sessions import in_sessions
+
+    return in_sessions(_retriever(value, engine, settings))
+
+
+def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     if value is None:
         value = settings.rag.retriever
     if isinstance(value, (str, Mapping)):

@@ -90,6 +90,8 @@ class Question:
     cluster: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     location: Location | None = None
+    previous: Question | None = field(default=None, compare=False, repr=False)
+    """The question asked before it in its session."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

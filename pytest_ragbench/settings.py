@@ -148,8 +148,13 @@ class RagSettings(_Section):
     parameter: str | None = Field(
         default="questions", description="Query parameter that carries the question."
     )
+    session_parameter: str | None = Field(
+        default=None, description="Query parameter that carries the session of a question that has one."
+    )
     headers: Mapping[str, str] = {}
-    body: Any = Field(default=None, description="JSON body; {question} inside its texts is filled in.")
+    body: Any = Field(
+        default=None, description="JSON body; {question} and {session} inside its texts are filled in."
+    )
     auth_env: str | None = Field(default=None, description="Variable whose value goes into auth_header.")
     auth_header: str = "Authorization"
     auth_scheme: str = "Bearer"

@@ -208,6 +208,11 @@ class Engine:
         return self._books.news()
 
     @property
+    def run_id(self) -> str:
+        """The same in all workers of a run."""
+        return self._run_id
+
+    @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
         return self._start().thread.loop

@@ -17,9 +17,11 @@ from pytest_ragbench.plugin.fixtures import (
     _ragbench,
     embedder,
     judge,
+    rag_conversation,
     rag_question,
     rag_sample,
     rag_samples,
+    rag_session,
     retriever,
 )
 from pytest_ragbench.plugin.options import add_options
@@ -109,8 +111,10 @@ __all__ = [
     "_ragbench",
     "embedder",
     "judge",
+    "rag_conversation",
     "rag_question",
     "rag_sample",
     "rag_samples",
+    "rag_session",
     "retriever",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -28,13 +28,19 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     return sample
 
 
-def ask_all(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
-    """Ask all questions of the test's file at once; failures are kept beside the answers."""
+def ask_all(
+    request: pytest.FixtureRequest, retriever: Any, questions: Sequence[Question] | None = None
+) -> RagSamples:
+    """Ask all questions (by default those of the test's file) at once, or in the order of their sessions.
+
+    Failures are kept beside the answers.
+    """
     __tracebackhide__ = True
     from pytest_ragbench.rag import ask_all as ask_together
 
     state = state_of(request.config)
-    questions = questions_for(request.node, request.config)
+    if questions is None:
+        questions = questions_for(request.node, request.config)
     if questions is None:
         raise UsageError(
             f"{request.node.nodeid} uses rag_samples, but there are no questions for it: mark it with "

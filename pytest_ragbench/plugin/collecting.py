@@ -61,18 +61,19 @@ class _Readable(bytes):
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """One test for each question, where the test wants one and is not parametrised by its author."""
-    if "rag_question" not in metafunc.fixturenames or _parametrized(metafunc.definition):
+    wanted = next((name for name in ("rag_session", "rag_question") if name in metafunc.fixturenames), None)
+    if wanted is None or _parametrized(metafunc.definition):
         return
     state = state_of(metafunc.config)
     try:
         questions = questions_for(metafunc.definition, metafunc.config)
         if questions is None:
             return  # the fixture says what is missing
-        params = _params(questions, metafunc.config)
+        params = _sessions(questions) if wanted == "rag_session" else _params(questions, metafunc.config)
     except RagbenchError as error:
         state.collect_error = True
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
-    metafunc.parametrize("rag_question", params)
+    metafunc.parametrize(wanted, params)
 
 
 def _parametrized(definition: pytest.Item) -> bool:
@@ -80,7 +81,7 @@ def _parametrized(definition: pytest.Item) -> bool:
         names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
         if isinstance(names, str):
             names = [name.strip() for name in names.split(",")]
-        if {"rag_question", "rag_sample"} & set(names):
+        if {"rag_question", "rag_sample", "rag_session", "rag_conversation"} & set(names):
             return True
     return False
 
@@ -155,6 +156,25 @@ def _tagged(questions: list[Question], tags: str | Sequence[str] | None) -> list
             f"tags: {', '.join(known) or 'none'}"
         )
     return chosen
+
+
+def _sessions(questions: Sequence[Question]) -> list[Any]:
+    """One parameter for each session, in the order of their first questions."""
+    from pytest_ragbench.questions.ids import test_id
+
+    sessions: dict[str, list[Question]] = {}
+    for question in questions:
+        if question.session is None:
+            raise UsageError(
+                f"{question.location or question.id}: rag_conversation needs a session for every question: add a "
+                "session column (session_id, conversation_id ...)"
+            )
+        sessions.setdefault(question.session, []).append(question)
+    names = [test_id(session) for session in sessions]
+    return [
+        pytest.param(tuple(turns), id=ReadableId(name if names.count(name) == 1 else f"{name}-{place}"))
+        for place, (name, turns) in enumerate(zip(names, sessions.values(), strict=True), 1)
+    ]
 
 
 def _params(questions: Sequence[Question], config: pytest.Config) -> list[Any]:

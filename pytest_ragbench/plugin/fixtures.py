@@ -85,4 +85,33 @@ def rag_samples(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
     return ask_all(request, retriever)
 
 
-__all__ = ["_ragbench", "embedder", "judge", "rag_question", "rag_sample", "rag_samples", "retriever"]
+@pytest.fixture
+def rag_session(request: pytest.FixtureRequest) -> Any:
+    """The questions of one session of the file that the test's rag_questions mark names."""
+    __tracebackhide__ = True
+    raise UsageError(
+        f"{request.node.nodeid} uses rag_conversation, but there are no questions for it: mark it with "
+        '@pytest.mark.rag_questions("dialogues.jsonl"), or set ragbench_questions'
+    )
+
+
+@pytest.fixture
+def rag_conversation(request: pytest.FixtureRequest, rag_session: Any, retriever: Any) -> RagSamples:
+    """One session's questions, asked of the RAG system one after the other; one test for each session."""
+    __tracebackhide__ = True
+    from pytest_ragbench.plugin.asking import ask_all
+
+    return ask_all(request, retriever, rag_session)
+
+
+__all__ = [
+    "_ragbench",
+    "embedder",
+    "judge",
+    "rag_conversation",
+    "rag_question",
+    "rag_sample",
+    "rag_samples",
+    "rag_session",
+    "retriever",
+]

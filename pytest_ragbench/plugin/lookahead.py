@@ -36,7 +36,7 @@ _NEVER = object()
 
 _LANDING = 10.0
 """Seconds that a worker waits for calls that are out when its own tests are done."""
-_SAMPLES = ("rag_sample", "rag_samples")
+_SAMPLES = ("rag_sample", "rag_samples", "rag_conversation")
 
 
 @dataclass
@@ -296,7 +296,7 @@ def _check_grades(ask: Ask) -> None:
 
 
 def _wanted(item: pytest.Item) -> str | None:
-    """``"rag_sample"`` or ``"rag_samples"``, where the test has it from us."""
+    """``"rag_sample"``, ``"rag_samples"`` or ``"rag_conversation"``, where the test has it from us."""
     names = getattr(item, "fixturenames", ())
     wanted = [name for name in _SAMPLES if name in names]
     if len(wanted) != 1 or _is_users(item, wanted[0], _definition(item, wanted[0])):
@@ -312,6 +312,8 @@ def _questions(item: pytest.Item, what: str) -> list[Question]:
         if what == "rag_samples":
             return list(questions_for(item, item.config) or [])
         params = getattr(getattr(item, "callspec", None), "params", {})
+        if what == "rag_conversation":
+            return list(params.get("rag_session", ()))
         value = params.get("rag_question")
         return [] if value is None or "rag_sample" in params else [as_question(value, item)]
     except RagbenchError:

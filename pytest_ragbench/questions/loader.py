@@ -378,12 +378,16 @@ def _with_ids(drafts: Sequence[_Draft], problems: Problems) -> list[Question]:
     for text, slug in slugs.items():
         if slug in given or often[slug] > 1:
             slugs[text] = ids.distinct_slug(text)
-    return [
-        Question(
-            **{**draft.fields, "id": draft.fields.get("id") or slugs[draft.text]}, location=draft.location
-        )
-        for draft in drafts
-    ]
+    questions: list[Question] = []
+    latest: dict[str, Question] = {}
+    for draft in drafts:
+        fields = {**draft.fields, "id": draft.fields.get("id") or slugs[draft.text]}
+        session = fields.get("session")
+        previous = latest.get(session) if session is not None else None
+        questions.append(Question(**fields, location=draft.location, previous=previous))
+        if session is not None:
+            latest[session] = questions[-1]
+    return questions
 
 
 def _file(group: Sequence[_Draft]) -> Location:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -26,7 +27,7 @@ contexts (a list of texts, or of mappings with text, id and score)."""
 
 
 class CallableRetriever:
-    """Asks ``function(question)``, sync or async.
+    """Asks ``function(question)``, or ``function(question, session=...)`` where it has that parameter; sync or async.
 
     A sync function runs in a thread of its own with the asker's context variables, an async one on
     the engine's loop. Answers are not kept, since nothing tells when the function changes.
@@ -39,6 +40,7 @@ class CallableRetriever:
         reader: ReplyReader | None = None,
     ) -> None:
         self._function = function
+        self._takes_session = _takes_session(function)
         self._engine = engine
         self._reader = reader or ReplyReader()
 
@@ -54,7 +56,7 @@ class CallableRetriever:
         """Call the function; see :class:`~pytest_ragbench.rag.Retriever`."""
 
         async def fetch(send: Sender) -> Any:
-            return (await send(lambda: self._attempt(question.question))).payload
+            return (await send(lambda: self._attempt(question))).payload
 
         fetched = await self._engine.fetch(
             Request(
@@ -70,10 +72,13 @@ class CallableRetriever:
         found, latency = fetched.value
         return sample_from(question, **{"latency": latency, **found})
 
-    async def _attempt(self, question: str) -> Sent:
+    async def _attempt(self, question: Question) -> Sent:
         started = time.monotonic()
+        function: Callable[..., Any] = self._function
+        if self._takes_session:
+            function = functools.partial(function, session=question.session)
         try:
-            answer = await call(self._function, question)
+            answer = await call(function, question.question)
         except (RagbenchError, Transient):
             raise
         except (Exception, SystemExit) as error:  # sys.exit() there would end the engine's loop
@@ -105,6 +110,13 @@ class CallableRetriever:
             f"it returned a {type(answer).__name__}; return a text, a dict with answer and contexts, "
             f"(answer, contexts), or a RagSample"
         )
+
+
+def _takes_session(function: Callable[..., Any]) -> bool:
+    try:
+        return "session" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have none
+        return False
 
 
 def _listed(contexts: Any) -> Any:

@@ -25,6 +25,7 @@ from pytest_ragbench.rag.proxies import proxy_for
 from pytest_ragbench.rag.replies import decoded, head, read_reply
 from pytest_ragbench.rag.retry_after import parse_retry_after
 from pytest_ragbench.rag.secrets import Redactor, Secret, fingerprint, is_secret_name
+from pytest_ragbench.rag.sessions import turns_before
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.samples import Question, RagSample, sample_from
 from pytest_ragbench.settings import RagSettings
@@ -138,7 +139,11 @@ class HttpRetriever:
     async def ask(self, question: Question) -> RagSample:
         """Ask the service, or take the kept reply; see :class:`~pytest_ragbench.rag.Retriever`."""
         target, text = self._target, question.question
-        url, body = target.url(text), target.filled_body(text)
+        session = question.session if target.tells_session else None
+        # A service remembers its sessions, and the next run has to begin a new one.
+        sent = f"{session}-{self._engine.run_id[:8]}" if session is not None else None
+        url, body = target.url(text, sent), target.filled_body(text, sent)
+        earlier = [turn.question for turn in turns_before(question)] if session is not None else []
 
         async def fetch(send: Sender) -> Any:
             if self._session is None:  # a third of a second, which is not the service's latency
@@ -151,9 +156,10 @@ class HttpRetriever:
                 provider="rag",
                 key={
                     "method": target.method,
-                    "url": target.key_url(text),
-                    "body": body,
+                    "url": target.key_url(text, session),
+                    "body": target.filled_body(text, session),
                     "headers": dict(self._headers.key),
+                    **({"earlier": earlier} if earlier else {}),
                 },
                 fetch=fetch,
                 read=self._read,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -16,6 +17,8 @@ _PLACEHOLDER = re.compile(r"(?:\{|%7B)(\w+)(?:\}|%7D)", re.IGNORECASE)
 _NAMES = {"text", "question", "questions", "query"}
 _KEPT = "/%:@!$&'()*+,;=~-._?{}"
 _BODY_PLACEHOLDER = "{question}"
+_SESSION = "{session}"
+_FILLED = re.compile(r"\{question\}|\{session\}")
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,30 @@ class Target:
     """As ``pieces``, with secret query values replaced by fingerprints."""
     secrets: tuple[str, ...] = field(repr=False)
     body: Any = None
+    session_parameter: str | None = None
 
-    def url(self, question: str) -> str:
+    @property
+    def tells_session(self) -> bool:
+        """Whether the service is told which conversation a question belongs to."""
+        return self.session_parameter is not None or _mentions(self.body, _SESSION)
+
+    def url(self, question: str, session: str | None = None) -> str:
         """The whole URL, percent-encoded; spaces are ``%20``."""
-        return _encoded(question).join(self.pieces)
+        return self._with_session(_encoded(question).join(self.pieces), session)
 
-    def key_url(self, question: str) -> str:
-        return _encoded(question).join(self.key_pieces)
+    def key_url(self, question: str, session: str | None = None) -> str:
+        return self._with_session(_encoded(question).join(self.key_pieces), session)
 
-    def filled_body(self, question: str) -> Any:
-        """The JSON body with ``{question}`` replaced inside every text, or None."""
-        return None if self.body is None else _filled(self.body, question)
+    def _with_session(self, url: str, session: str | None) -> str:
+        if self.session_parameter is None or session is None:
+            return url
+        return f"{url}{'&' if '?' in url else '?'}{_encoded(self.session_parameter)}={_encoded(session)}"
+
+    def filled_body(self, question: str, session: str | None = None) -> Any:
+        """The JSON body with ``{question}`` and ``{session}`` replaced inside every text, or None."""
+        if self.body is None:
+            return None
+        return _filled(self.body, {_BODY_PLACEHOLDER: question, _SESSION: session or ""})
 
 
 def target_of(settings: RagSettings) -> Target:
@@ -78,6 +94,7 @@ def target_of(settings: RagSettings) -> Target:
         _split(_masked(ready)),
         tuple(value for name, value in parse_qsl(urlsplit(ready).query) if is_secret_name(name)),
         body,
+        settings.session_parameter,
     )
 
 
@@ -175,20 +192,21 @@ def _body(settings: RagSettings) -> Any:
     return body
 
 
-def _mentions(template: Any) -> bool:
+def _mentions(template: Any, placeholder: str = _BODY_PLACEHOLDER) -> bool:
     if isinstance(template, str):
-        return _BODY_PLACEHOLDER in template
+        return placeholder in template
     if isinstance(template, dict):
-        return any(_mentions(value) for value in template.values())
-    return isinstance(template, (list, tuple)) and any(_mentions(value) for value in template)
+        return any(_mentions(value, placeholder) for value in template.values())
+    return isinstance(template, (list, tuple)) and any(_mentions(value, placeholder) for value in template)
 
 
-def _filled(template: Any, question: str) -> Any:
-    # str.replace, not str.format: other braces of the template (JSON, prompts) stay untouched.
+def _filled(template: Any, values: Mapping[str, str]) -> Any:
+    # Not str.format: other braces of the template (JSON, prompts) stay untouched; nor one replacement after
+    # the other: a question may hold the text "{session}".
     if isinstance(template, str):
-        return template.replace(_BODY_PLACEHOLDER, question)
+        return _FILLED.sub(lambda found: values[found[0]], template)
     if isinstance(template, dict):
-        return {key: _filled(value, question) for key, value in template.items()}
+        return {key: _filled(value, values) for key, value in template.items()}
     if isinstance(template, (list, tuple)):
-        return [_filled(value, question) for value in template]
+        return [_filled(value, values) for value in template]
     return template
