@@ -1,0 +1,212 @@
+"""The HTML report: one file that holds all it needs and asks nobody for anything.
+
+Whatever came from the run is hostile: the template escapes it, the script gets it as JSON and puts it in as
+text only, and the page's policy lets no script run but the one whose hash it names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.report.figures import Figure, figures
+from pytest_ragbench.report.html.rows import Row, Texts, payload, rows_of, set_scores, worst
+from pytest_ragbench.report.reading import Report
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_SCRIPTS = ("chartist-1.5.0.umd.js", "1-base.js", "2-table.js", "3-spans.js", "4-labels.js", "5-question.js", "6-charts.js")  # fmt: skip
+_WORST = 10
+_VERDICTS = {0: "passed", 1: "failed", 2: "interrupted", 3: "results lost", 4: "usage error", 5: "no tests", 8: "no score"}  # fmt: skip
+
+
+def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en") -> str:
+    """The page.
+
+    Parameters
+    ----------
+    trend
+        Earlier runs, oldest first; their means are plotted before this one's.
+    lang
+        Language of the metrics' explanations: ``"en"``, ``"ru"`` or ``"ja"``.
+    """
+    rows, found, texts = rows_of(report), figures(report), Texts()
+    plotted = [figure for figure in found if len(figure.values) > 1]
+    asked = {score.metric for row in rows for _, score in row.scores}
+    title = f"RAG quality: {_outcome_line(report)}"
+    script, css = _script(), _asset("report.css")
+    data: dict[str, Any] = {
+        "title": title,
+        "run": {"id": report.run.id},
+        "metrics": [
+            {"name": figure.metric, "tier": figure.tier, "asked": figure.metric in asked}
+            for figure in sorted(found, key=lambda figure: -figure.missed)
+        ],
+        "plots": [{"edges": figure.edges, "counts": figure.counts} for figure in plotted],
+        "questions": payload(rows, texts),
+        "texts": texts.all,
+    }
+    shown_trend = _trend([*trend, report]) if trend else None
+    if shown_trend:
+        data["trend"] = shown_trend
+    from markupsafe import Markup
+
+    places = {id(row): place for place, row in enumerate(rows)}
+    started = datetime.fromtimestamp(report.run.started, UTC)
+    return _template().render(
+        lang="en",
+        report=report,
+        policy=_policy(script, css),
+        css=Markup(css),  # noqa: S704 - the package's own file
+        script=Markup(script),  # noqa: S704 - the package's own file
+        data=Markup(_json(data)),  # noqa: S704 - every < > & is an escape
+        verdict=_VERDICTS.get(report.exit_code, "failed") if report.exit_code is not None else "broken off",
+        outcome_line=_outcome_line(report),
+        outcomes=_outcomes(rows),
+        facts=_facts(report),
+        started=f"{started:%Y-%m-%d %H:%M} UTC",
+        started_iso=started.isoformat(),
+        rows=rows,
+        figures=found,
+        plotted=plotted,
+        trend=shown_trend,
+        sets=list(set_scores(report)),
+        calls=list(report.summary.calls.items()) if report.summary else [],
+        worst=worst(rows, _WORST),
+        place_of=lambda row: places[id(row)],
+        others=[result for result in report.results if len(result.samples) != 1 and not (result.question_id and not result.samples)],
+        explained=_explained(found, lang),
+        words={"what": "what is it?"},
+    )  # fmt: skip
+
+
+def write_html(path: Path, report: Report, *, trend: Sequence[Report] = (), lang: str = "en") -> None:
+    """Write the page; see :func:`html_report`.
+
+    Raises
+    ------
+    UsageError
+        The file can't be written.
+    """
+    text = html_report(report, trend=trend, lang=lang)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{path}: can't be written: {error.strerror}") from None
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pytest_ragbench.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template("report.html.j2")
+
+
+def _asset(name: str) -> str:
+    return (files("pytest_ragbench.report.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    return "\n".join(_asset(name) for name in _SCRIPTS)
+
+
+def _policy(script: str, css: str) -> str:
+    """Only this script and this style sheet; no connection, no image, no frame, no form.
+
+    Style attributes are allowed, which the charts' library sets on what it draws.
+    """
+    return (
+        f"default-src 'none'; script-src {_hash(script)}; style-src-elem {_hash(css)}; "
+        "style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand inside a script element whatever the texts are."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _outcome_line(report: Report) -> str:
+    counts: dict[str, int] = {}
+    for result in report.results:
+        counts[result.outcome] = counts.get(result.outcome, 0) + 1
+    order = ("passed", "failed", "error", "xfailed", "xpassed", "skipped")
+    return ", ".join(f"{counts[name]} {name}" for name in order if name in counts) or "no tests"
+
+
+def _outcomes(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.outcome] = counts.get(row.outcome, 0) + 1
+    return sorted(counts.items(), key=lambda item: -item[1])
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    told = []
+    if report.finished is not None:
+        told.append(("took", _duration(report.finished - report.run.started)))
+    calls = report.summary.calls.values() if report.summary else ()
+    if costs := [entry.cost for entry in calls if entry.cost is not None]:
+        told.append(("cost", f"${sum(costs):.4f}"))
+    if tokens := sum(entry.prompt_tokens + entry.completion_tokens for entry in calls):
+        told.append(("tokens", f"{int(tokens):,}"))
+    return told
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(max(0.0, seconds), 60)
+    return f"{int(minutes)} min {rest:.0f} s" if minutes else f"{rest:.1f} s"
+
+
+def _trend(reports: Sequence[Report]) -> dict[str, Any] | None:
+    """Means by run, for metrics that more than one run has."""
+    runs, means = [], []
+    for report in reports:
+        started = datetime.fromtimestamp(report.run.started, UTC)
+        commit = report.run.git.commit[:7] if report.run.git else ""
+        label = f"{started:%m-%d}"
+        runs.append({"started": f"{started:%Y-%m-%d %H:%M}", "label": label, "commit": commit})
+        summary = report.summary.metrics if report.summary else ()
+        means.append({entry.metric: entry.mean for entry in summary if entry.mean is not None})
+    names = [name for name in means[-1] if sum(name in run for run in means) > 1]
+    if not names:
+        return None
+    return {
+        "runs": runs,
+        "series": [{"name": name, "values": [run.get(name) for run in means]} for name in names],
+    }
+
+
+def _explained(found: Sequence[Figure], lang: str) -> dict[str, str]:
+    from pytest_ragbench.report.figures import known
+
+    told = {}
+    for figure in found:
+        metric = known(figure.metric)
+        if metric is not None:
+            told[figure.metric] = metric.summary
+    return told

@@ -1,0 +1,137 @@
+"""One row a question, from the results of all tests that are about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ragbench.report.reading import Report, Result, Sample, Score
+
+# The worst one of its tests and scores is what a question came to.
+_WORST = ("failed", "error", "xfailed", "xpassed", "skipped", "passed", "scored")
+
+
+@dataclass
+class Row:
+    """A question with one answer: what its tests came to, and all of its scores."""
+
+    sample: Sample
+    tests: list[Result] = field(default_factory=list)
+    scores: list[tuple[Result, Score]] = field(default_factory=list)
+
+    @property
+    def outcome(self) -> str:
+        """``failed``, ``error``, ... as of tests; ``scored`` where nothing was asserted of this question."""
+        found = {test.outcome for test in self.tests}
+        for _, score in self.scores:
+            if score.error is not None:
+                found.add("error")
+            elif score.passed is not None:
+                found.add("passed" if score.passed else self._missed(found))
+        return next((name for name in _WORST if name in found), "scored")
+
+    @staticmethod
+    def _missed(found: set[str]) -> str:
+        return "xfailed" if "xfailed" in found else "failed"
+
+    @property
+    def shortfall(self) -> float:
+        """How bad it is, for sorting: the sum of what its missed scores lack, errors first."""
+        errors = sum(10.0 for _, score in self.scores if score.error is not None)
+        errors += sum(10.0 for test in self.tests if test.outcome == "error")
+        missed = [score.value for _, score in self.scores if score.passed is False and score.value is not None]
+        return errors + sum(1.0 + (1.0 - min(max(value, 0.0), 1.0)) for value in missed)
+
+
+def rows_of(report: Report) -> list[Row]:
+    """The questions of a run in the order in which they were reported."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for result in report.results:
+        own = len(result.samples) == 1
+        for place, sample in enumerate(result.samples):
+            key = (sample.id, sample.question, sample.answer, sample.contexts)
+            row = rows.setdefault(key, Row(sample))
+            if own:
+                row.tests.append(result)
+            row.scores += [(result, score) for score in result.scores if score.sample == place]
+        if not result.samples and result.question_id is not None:  # nothing came back for it
+            sample = Sample(id=result.question_id, question=result.question_id)
+            rows.setdefault((result.question_id, result.test), Row(sample)).tests.append(result)
+    return list(rows.values())
+
+
+def worst(rows: list[Row], count: int) -> list[Row]:
+    """Those that failed or have no score, worst first."""
+    bad = [row for row in rows if row.outcome in ("failed", "error")]
+    return sorted(bad, key=lambda row: -row.shortfall)[:count]
+
+
+def set_scores(report: Report) -> Iterator[tuple[Result, Score]]:
+    """Scores over whole sets of questions."""
+    for result in report.results:
+        for score in result.scores:
+            if result.sample_of(score) is None:
+                yield result, score
+
+
+class Texts:
+    """Long texts by number: the same chunk is retrieved for many questions, and is sent once."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.all)
+            self.all.append(text)
+        return self._places[text]
+
+
+def payload(rows: list[Row], texts: Texts) -> list[dict[str, Any]]:
+    """The rows for the page's script; empty fields are left out, chunks stand in ``texts``."""
+    return [_filled(_told(row, texts)) for row in rows]
+
+
+def _told(row: Row, texts: Texts) -> dict[str, Any]:
+    sample = row.sample
+    told: dict[str, Any] = {
+        **{
+            name: getattr(sample, name)
+            for name in (
+                "id", "question", "answer", "reference", "lang", "tags", "must_pass", "should_abstain",
+                "session", "cluster", "file", "line", "latency", "cached", "context_ids", "context_scores",
+                "relevant_ids",
+            )
+        },
+        "outcome": row.outcome,
+        "bad": round(row.shortfall, 6),
+        "tests": [
+            _filled({name: getattr(test, name) for name in ("test", "outcome", "kind", "message", "duration")})
+            for test in row.tests
+        ],
+        "scores": [_score(result, score) for result, score in row.scores],
+    }  # fmt: skip
+    for name in ("contexts", "reference_contexts"):
+        chunks = getattr(sample, name)
+        told[name] = None if chunks is None else [texts.place(chunk) for chunk in chunks]
+    return told
+
+
+def _score(result: Result, score: Score) -> dict[str, Any]:
+    told = score.model_dump(exclude={"sample", "count"}, exclude_defaults=True)
+    return _filled({**told, "metric": score.metric, "tier": score.tier, "test": result.test})
+
+
+_TELLING = ("answer", "contexts", "passed", "ok")
+"""Fields that say something where they are empty or false."""
+
+
+def _filled(told: dict[str, Any]) -> dict[str, Any]:
+    """Without fields that say nothing."""
+
+    def says(name: str, value: object) -> bool:
+        return value is not None and (name in _TELLING or (value is not False and value not in ("", (), [], {})))
+
+    return {name: value for name, value in told.items() if says(name, value)}
