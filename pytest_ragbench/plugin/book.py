@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.plugin.outputs import Outputs
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class RunBook:
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
         self._gates: Gates | None = None
-        self._table: list[dict[str, Any]] = []
+        self._outputs = Outputs(config, state)
+        self._head: dict[str, Any] = {}
+        self._records: list[dict[str, Any]] = []
         self._started = time.time()
 
     # xdist
@@ -58,15 +61,20 @@ class RunBook:
         from pytest_ragbench.plugin.gating import gates_of
 
         self._gates = gates_of(self.config, self.state)
-        if path := self.config.getoption("ragbench_json"):
-            from pytest_ragbench.report.json_report import JsonReport
+        self._outputs.check()
+        path = self.config.getoption("ragbench_json")
+        if not path and not self._outputs.wanted:
+            return
+        from pytest_ragbench.report.json_report import JsonReport
 
-            try:
+        try:
+            self._head = self._run()
+            if path:
                 self._json = JsonReport(
-                    self.config.invocation_params.dir / Path(path).expanduser(), self._run()
+                    self.config.invocation_params.dir / Path(path).expanduser(), self._head
                 )
-            except RagbenchError as error:
-                raise pytest.UsageError(str(error)) from None
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -92,8 +100,8 @@ class RunBook:
                 self._json.add(data["record"])
             if self._gates is not None:
                 self._gates.add(data["record"])
-            if self.config.getoption("ragbench_csv"):
-                self._table.append(data["record"])
+            if self._outputs.wanted:
+                self._records.append(data["record"])
 
     def add_rest(self, books: dict[str, Any], warnings: list[str]) -> None:
         """What a process did after its last report: calls for tests that others ran."""
@@ -145,26 +153,26 @@ class RunBook:
             session.exitstatus = self._gates.exit_code(int(session.exitstatus), EXIT_UNSCORED)
             for text in self._gates.warnings():
                 self._warn(text)
-        if path := self.config.getoption("ragbench_csv"):
-            from pytest_ragbench.report.csv_export import score_rows, write_csv
-
-            try:
-                write_csv(self.config.invocation_params.dir / path, score_rows(self._table))
-            except RagbenchError as error:
-                self._warn(str(error))
+        if self._json is None and not self._outputs.wanted:
+            return
+        end = self._end(int(session.exitstatus))
         if self._json is not None:
-            summary = self._summary.to_dict(self._bands()) if self._summary else None
-            self._json.finish(
-                {
-                    "complete": not self.ended_early and not self.lost,
-                    "exit_code": int(session.exitstatus),
-                    "finished": time.time(),
-                    "summary": summary,
-                    "lost": sorted(self.lost),
-                    "warnings": list(self.warnings),
-                    **(self._gates.to_dict() if self._gates else {"gates": []}),
-                }
-            )
+            self._json.finish(end)
+        if self._outputs.wanted:
+            for text in self._outputs.write(self._head, self._records, end):
+                self._warn(text)
+
+    def _end(self, exit_code: int) -> dict[str, Any]:
+        """What the JSON report says when the run is over."""
+        return {
+            "complete": not self.ended_early and not self.lost,
+            "exit_code": exit_code,
+            "finished": time.time(),
+            "summary": self._summary.to_dict(self._bands()) if self._summary else None,
+            "lost": sorted(self.lost),
+            "warnings": list(self.warnings),
+            **(self._gates.to_dict() if self._gates else {"gates": []}),
+        }
 
     @property
     def lost(self) -> set[str]:
@@ -216,6 +224,8 @@ class RunBook:
             out.line(self.recorded)
         if self._json is not None:
             out.line(f"results: {self._json.path}")
+        for line in self._outputs.lines:
+            out.line(line)
 
     def _bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""

@@ -99,6 +99,11 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--ragbench-csv", metavar="FILE", help="At the end, write a table of the scores for a spreadsheet."
     )
+    group.addoption(
+        "--ragbench-html",
+        metavar="FILE",
+        help="At the end, write a report for the browser: one file, no network.",
+    )
     parser.addini(
         "ragbench_questions", "Question file for tests whose rag_questions mark names none.", default=""
     )

@@ -18,15 +18,32 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.figures import Figure, figures
-from pytest_ragbench.report.html.rows import Row, Texts, payload, rows_of, set_scores, worst
+from pytest_ragbench.report.html.rows import (
+    Row,
+    Texts,
+    about_one_question,
+    payload,
+    rows_of,
+    set_scores,
+    worst,
+)
 from pytest_ragbench.report.reading import Report
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_SCRIPTS = ("chartist-1.5.0.umd.js", "1-base.js", "2-table.js", "3-spans.js", "4-labels.js", "5-question.js", "6-charts.js")  # fmt: skip
+_LIBRARY = "chartist-1.5.0.umd.js"
+_SCRIPTS = (_LIBRARY, "1-base.js", "2-table.js", "3-spans.js", "4-labels.js", "5-question.js", "6-charts.js")
 _WORST = 10
-_VERDICTS = {0: "passed", 1: "failed", 2: "interrupted", 3: "results lost", 4: "usage error", 5: "no tests", 8: "no score"}  # fmt: skip
+_VERDICTS = {
+    0: "passed",
+    1: "failed",
+    2: "interrupted",
+    3: "results lost",
+    4: "usage error",
+    5: "no tests",
+    8: "no score",
+}
 
 
 def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en") -> str:
@@ -83,7 +100,7 @@ def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en
         calls=list(report.summary.calls.items()) if report.summary else [],
         worst=worst(rows, _WORST),
         place_of=lambda row: places[id(row)],
-        others=[result for result in report.results if len(result.samples) != 1 and not (result.question_id and not result.samples)],
+        others=[result for result in report.results if not about_one_question(result)],
         explained=_explained(found, lang),
         words={"what": "what is it?"},
     )  # fmt: skip

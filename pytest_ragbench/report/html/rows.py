@@ -23,7 +23,7 @@ class Row:
     @property
     def outcome(self) -> str:
         """``failed``, ``error``, ... as of tests; ``scored`` where nothing was asserted of this question."""
-        found = {test.outcome for test in self.tests}
+        found: set[str] = {test.outcome for test in self.tests}
         for _, score in self.scores:
             if score.error is not None:
                 found.add("error")
@@ -40,7 +40,9 @@ class Row:
         """How bad it is, for sorting: the sum of what its missed scores lack, errors first."""
         errors = sum(10.0 for _, score in self.scores if score.error is not None)
         errors += sum(10.0 for test in self.tests if test.outcome == "error")
-        missed = [score.value for _, score in self.scores if score.passed is False and score.value is not None]
+        missed = [
+            score.value for _, score in self.scores if score.passed is False and score.value is not None
+        ]
         return errors + sum(1.0 + (1.0 - min(max(value, 0.0), 1.0)) for value in missed)
 
 
@@ -48,7 +50,7 @@ def rows_of(report: Report) -> list[Row]:
     """The questions of a run in the order in which they were reported."""
     rows: dict[tuple[Any, ...], Row] = {}
     for result in report.results:
-        own = len(result.samples) == 1
+        own = about_one_question(result)
         for place, sample in enumerate(result.samples):
             key = (sample.id, sample.question, sample.answer, sample.contexts)
             row = rows.setdefault(key, Row(sample))
@@ -59,6 +61,13 @@ def rows_of(report: Report) -> list[Row]:
             sample = Sample(id=result.question_id, question=result.question_id)
             rows.setdefault((result.question_id, result.test), Row(sample)).tests.append(result)
     return list(rows.values())
+
+
+def about_one_question(result: Result) -> bool:
+    """Whether a test is about a single question, of which it may have seen several answers."""
+    if not result.samples:
+        return result.question_id is not None
+    return len({(sample.id, sample.question) for sample in result.samples}) == 1
 
 
 def worst(rows: list[Row], count: int) -> list[Row]:
@@ -132,6 +141,8 @@ def _filled(told: dict[str, Any]) -> dict[str, Any]:
     """Without fields that say nothing."""
 
     def says(name: str, value: object) -> bool:
-        return value is not None and (name in _TELLING or (value is not False and value not in ("", (), [], {})))
+        return value is not None and (
+            name in _TELLING or (value is not False and value not in ("", (), [], {}))
+        )
 
     return {name: value for name, value in told.items() if says(name, value)}

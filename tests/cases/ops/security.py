@@ -16,6 +16,7 @@ from pytest_ragbench.judge.tasks import GradeSearchRag
 from tests.cases import product
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
+from tests.report_html.pages import ReadPage
 
 
 @op("render_prompt")
@@ -76,10 +77,46 @@ def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> 
 
 @op("report_html", "html_report")
 def report_html(given: Input) -> Outcome:
-    """The HTML report; there is none yet, and nothing else may stand for it."""
-    if importlib.util.find_spec("pytest_ragbench.report.html") is None:
-        return Outcome("crash", message="the package writes no HTML report")
-    return Outcome("crash", message="the HTML report is not connected to this operation yet")
+    """The HTML report of a failed question with these texts, read as a browser would."""
+    from pytest_ragbench.report.html import html_report
+    from pytest_ragbench.report.reading import report_from
+
+    texts = [
+        str(given[key]) for key in ("id", "question", "answer", "error_message", "reason") if key in given
+    ]
+    sample = {
+        "id": given.get("id", "q"),
+        "question": given.get("question", "Why?"),
+        "answer": given.get("answer"),
+    }
+    score = {
+        "metric": "faithfulness", "tier": "generation", "sample": 0, "value": 0.25, "threshold": ">=0.8",
+        "passed": False, "band": "attention", "reason": given.get("reason", ""),
+        "error_message": given.get("error_message", ""),
+        "evidence": [{"text": text, "ok": False, "reason": text} for text in texts],
+    }  # fmt: skip
+    result = {"test": f"test_a.py::test[{texts[0]}]", "outcome": "failed", "kind": "quality", "samples": [sample],
+              "question_id": sample["id"], "message": given.get("error_message", ""), "scores": [score]}  # fmt: skip
+    report = {
+        "schema": "ragbench-report",
+        "version": 1,
+        "run": {"id": "r", "started": 1.0},
+        "results": [result],
+    }
+    outcome = observe(lambda: html_report(report_from(report)))
+    if outcome.kind != "value":
+        return outcome
+    page = ReadPage(outcome.value)
+    outcome.problems += page.problems
+    outcome.problems += [f"the page does not show {text!r}" for text in texts if not page.shows(text)]
+    [embedded] = page.blocks
+    if any(letter in embedded for letter in "<>&"):
+        outcome.problems.append("the embedded JSON holds letters that HTML reads")
+    [row] = json.loads(embedded)["questions"]
+    for key in ("id", "answer"):
+        if key in given and row[key] != given[key]:
+            outcome.problems.append(f"the embedded JSON has another {key}: {row[key]!r}")
+    return Outcome("property", problems=outcome.problems)
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -3,6 +3,7 @@
 const KEPT = "ragbench-labels-" + DATA.run.id;
 let LABELS = new Map();
 let unsaved = false;
+let kept = false;
 
 try {
   LABELS = new Map(JSON.parse(localStorage.getItem(KEPT) || "[]"));
@@ -10,7 +11,10 @@ try {
 
 function keep() {
   unsaved = true;
-  try { localStorage.setItem(KEPT, JSON.stringify([...LABELS])); } catch { /* told by the bar: unsaved */ }
+  try {
+    localStorage.setItem(KEPT, JSON.stringify([...LABELS]));
+    kept = true;
+  } catch { /* then leaving the page asks first */ }
   drawBar();
 }
 
@@ -53,7 +57,7 @@ function drawBar() {
   bar.hidden = count === 0;
   bar.replaceChildren(
     h("button", { type: "button", class: "plain main", id: "save", onclick: save }, `Save labels (${count})`),
-    h("span", { class: "dim" }, unsaved ? "not saved to a file yet" : "for ragbench calibrate"),
+    h("span", { class: "dim" }, unsaved ? (kept ? "kept in this browser, not in a file yet" : "not saved yet") : "for ragbench calibrate"),
     h("button", { type: "button", class: "plain", onclick: () => {
       if (!window.confirm(`Forget all ${count} marks?`)) return;
       LABELS.clear(); keep(); unsaved = false; route();
@@ -85,4 +89,4 @@ function marking(row, scorePlace, evidence, name) {
   return box;
 }
 
-window.addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
+window.addEventListener("beforeunload", (event) => { if (unsaved && !kept) event.preventDefault(); });

@@ -1,0 +1,43 @@
+"""``ragbench report``: a page for people from a run's JSON report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.report.reading import read_report
+
+
+@click.command("report")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The page: FILE.html.",
+)
+@click.option(
+    "--trend",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="An earlier run's JSON report to plot before this one; may be given several times.",
+)
+def command(run: Path, output: Path, trend: tuple[Path, ...]) -> None:
+    """Make a report for the browser from RUN, a file that `pytest --ragbench-json` wrote.
+
+    \b
+    Example:
+      ragbench report run.json -o report.html
+    """
+    from pytest_ragbench.report.html import write_html
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{output}: a report for the browser ends in .html")
+    earlier = sorted((read_report(path) for path in trend), key=lambda report: report.run.started)
+    write_html(output, read_report(run), trend=earlier)
+    click.echo(f"{output}", err=True)
