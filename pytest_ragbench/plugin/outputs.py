@@ -64,8 +64,19 @@ class Outputs:
     def _html(self, path: Path, report: Report) -> None:
         from pytest_ragbench.report.html import write_html
 
-        write_html(path, report)
+        write_html(path, report, baseline=self._baseline())
         self.lines.append(f"page: {path}")
+
+    def _baseline(self) -> Report | None:
+        """The run that this one is held against, for its answers; the gates have read it before."""
+        given = self.state.settings.gating.baseline
+        if not given or self.config.getoption("ragbench_no_gates"):
+            return None
+        from pytest_ragbench.report.reading import read_report
+
+        typed = self.config.getoption("ragbench_baseline") == given
+        base = self.config.invocation_params.dir if typed else self.config.rootpath
+        return read_report(base / Path(given).expanduser())
 
     def _path(self, name: str) -> Path | None:
         given = self.config.getoption(name)

@@ -89,6 +89,8 @@ class Sample(_Part):
     contexts: tuple[str, ...] | None = None
     context_ids: tuple[str, ...] | None = None
     context_scores: tuple[Number, ...] | None = None
+    context_urls: tuple[str, ...] | None = None
+    relevant_urls: tuple[str, ...] | None = None
     reference: str | None = None
     reference_contexts: tuple[str, ...] | None = None
     relevant_ids: Mapping[str, Number] | None = None
@@ -104,6 +106,20 @@ class Sample(_Part):
     cached: bool = False
 
 
+class Asked(_Part):
+    """A question without its answer."""
+
+    id: str | None = None
+    question: str
+    lang: str | None = None
+    tags: tuple[str, ...] = ()
+    must_pass: bool = False
+    session: str | None = None
+    cluster: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
 class Result(_Part):
     """One test."""
 
@@ -114,6 +130,7 @@ class Result(_Part):
     duration: Number = 0.0
     question_id: str | None = None
     samples: tuple[Sample, ...] = ()
+    questions: tuple[Asked, ...] = Field(default=(), description="what the test is about and samples lacks")
     scores: tuple[Score, ...] = ()
 
     def sample_of(self, score: Score) -> Sample | None:
@@ -172,6 +189,57 @@ class Calls(_Part):
     p95: Number | None = Field(default=None, description="seconds")
 
 
+class Gate(_Part):
+    """A rule over the whole run, and what it came to."""
+
+    gate: str
+    metric: str
+    verdict: Literal["PASS", "FAIL", "UNDECIDED"]
+    broken: bool = False
+    reason: str = ""
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    confidence: Number | None = None
+    method: str | None = None
+    n_scored: int = 0
+    n_total: int = 0
+    more_questions: int | None = None
+    p: Number | None = None
+    p_holm: Number | None = None
+
+
+class Moved(_Part):
+    """A question whose score changed."""
+
+    question: str
+    old: Number
+    new: Number
+
+
+class Compared(_Part):
+    """One metric against the baseline; differences are new - old."""
+
+    metric: str
+    n_pairs: int = 0
+    n_changed: int = 0
+    mean_difference: Number | None = None
+    p: Number | None = None
+    method: str = ""
+    incomparable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    broken: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
+
+
+class BaselineSummary(_Part):
+    """An earlier run that this one was held against."""
+
+    name: str
+    metrics: tuple[Compared, ...] = ()
+
+
 class Summary(_Part):
     """Sums over the run."""
 
@@ -193,6 +261,8 @@ class Report(_Part):
     summary: Summary | None = None
     lost: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    baseline: BaselineSummary | None = None
 
 
 def read_report(path: Path) -> Report:

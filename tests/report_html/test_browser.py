@@ -42,10 +42,14 @@ class Opened:
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
+        self.page.on("dialog", self._refuse)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("#pager")
+
+    def _refuse(self, dialog: Any) -> None:
+        self.complaints.append("a dialog")
+        dialog.dismiss()
 
     def wait(self, selector: str, text: str) -> None:
         self.page.locator(selector).filter(has_text=text).wait_for()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragbench.report.figures import figures, mean_interval
@@ -20,6 +20,7 @@ def test_interval_of_the_mean() -> None:
     assert mean_interval([0.5, 0.5], 0, 1) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_every_value_is_in_one_bucket(values: list[float]) -> None:
     [figure] = figures(a_report([a_result(str(place), value) for place, value in enumerate(values)]))

@@ -127,3 +127,33 @@ def test_a_page_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     with pytest.raises(UsageError, match="page.html/x: can't be written"):
         write_html(tmp_path / "new" / "page.html" / "x", a_report([]))
+
+
+def test_gates_and_the_baseline_are_shown() -> None:
+    gate = {
+        "gate": "faithfulness >= 0.85",
+        "metric": "faithfulness",
+        "verdict": "UNDECIDED",
+        "reason": "12 more would tell",
+    }
+    compared = {
+        "metric": "faithfulness",
+        "mean_difference": -0.4,
+        "moved": [{"question": "a", "old": 0.9, "new": 0.5}],
+    }
+    old = a_report([a_result("a", 0.9, answer="It was 12.")])
+    report = a_report(
+        [a_result("a", 0.5)], gates=[gate], baseline={"name": "main.json", "metrics": [compared]}
+    )
+    page = ReadPage(html_report(report, baseline=old))
+    for told in (
+        "UNDECIDED",
+        "faithfulness >= 0.85",
+        "12 more would tell",
+        "main.json",
+        "-0.400",
+        "0.90 → 0.50",
+    ):
+        assert page.shows(told), told
+    [row] = json.loads(page.blocks[0])["questions"]
+    assert row["baseline"] == {"answer": "It was 12.", "scores": {"faithfulness": 0.9}}

@@ -27,7 +27,13 @@ from pytest_ragbench.report.reading import read_report
     metavar="RUN",
     help="An earlier run's JSON report to plot before this one; may be given several times.",
 )
-def command(run: Path, output: Path, trend: tuple[Path, ...]) -> None:
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="An earlier run's JSON report: questions are shown beside what they came to there.",
+)
+def command(run: Path, output: Path, trend: tuple[Path, ...], baseline: Path | None) -> None:
     """Make a report for the browser from RUN, a file that `pytest --ragbench-json` wrote.
 
     \b
@@ -39,5 +45,6 @@ def command(run: Path, output: Path, trend: tuple[Path, ...]) -> None:
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: a report for the browser ends in .html")
     earlier = sorted((read_report(path) for path in trend), key=lambda report: report.run.started)
-    write_html(output, read_report(run), trend=earlier)
+    old = read_report(baseline) if baseline else None
+    write_html(output, read_report(run), trend=earlier, baseline=old)
     click.echo(f"{output}", err=True)

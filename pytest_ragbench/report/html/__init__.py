@@ -46,13 +46,17 @@ _VERDICTS = {
 }
 
 
-def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en") -> str:
+def html_report(
+    report: Report, *, trend: Sequence[Report] = (), baseline: Report | None = None, lang: str = "en"
+) -> str:
     """The page.
 
     Parameters
     ----------
     trend
         Earlier runs, oldest first; their means are plotted before this one's.
+    baseline
+        An earlier run: a question's page shows its answer and its scores beside those of this run.
     lang
         Language of the metrics' explanations: ``"en"``, ``"ru"`` or ``"ja"``.
     """
@@ -69,7 +73,7 @@ def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en
             for figure in sorted(found, key=lambda figure: -figure.missed)
         ],
         "plots": [{"edges": figure.edges, "counts": figure.counts} for figure in plotted],
-        "questions": payload(rows, texts),
+        "questions": payload(rows, texts, baseline),
         "texts": texts.all,
     }
     shown_trend = _trend([*trend, report]) if trend else None
@@ -78,6 +82,7 @@ def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en
     from markupsafe import Markup
 
     places = {id(row): place for place, row in enumerate(rows)}
+    by_name = {name: place for place, row in enumerate(rows) for name in (row.sample.question, row.sample.id)}
     started = datetime.fromtimestamp(report.run.started, UTC)
     return _template().render(
         lang="en",
@@ -100,13 +105,21 @@ def html_report(report: Report, *, trend: Sequence[Report] = (), lang: str = "en
         calls=list(report.summary.calls.items()) if report.summary else [],
         worst=worst(rows, _WORST),
         place_of=lambda row: places[id(row)],
+        by_name=by_name,
         others=[result for result in report.results if not about_one_question(result)],
         explained=_explained(found, lang),
         words={"what": "what is it?"},
     )  # fmt: skip
 
 
-def write_html(path: Path, report: Report, *, trend: Sequence[Report] = (), lang: str = "en") -> None:
+def write_html(
+    path: Path,
+    report: Report,
+    *,
+    trend: Sequence[Report] = (),
+    baseline: Report | None = None,
+    lang: str = "en",
+) -> None:
     """Write the page; see :func:`html_report`.
 
     Raises
@@ -114,7 +127,7 @@ def write_html(path: Path, report: Report, *, trend: Sequence[Report] = (), lang
     UsageError
         The file can't be written.
     """
-    text = html_report(report, trend=trend, lang=lang)
+    text = html_report(report, trend=trend, baseline=baseline, lang=lang)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -58,7 +58,8 @@ def rows_of(report: Report) -> list[Row]:
                 row.tests.append(result)
             row.scores += [(result, score) for score in result.scores if score.sample == place]
         if not result.samples and result.question_id is not None:  # nothing came back for it
-            sample = Sample(id=result.question_id, question=result.question_id)
+            asked = [each.question for each in result.questions if each.id == result.question_id]
+            sample = Sample(id=result.question_id, question=(asked or [result.question_id])[0])
             rows.setdefault((result.question_id, result.test), Row(sample)).tests.append(result)
     return list(rows.values())
 
@@ -98,9 +99,24 @@ class Texts:
         return self._places[text]
 
 
-def payload(rows: list[Row], texts: Texts) -> list[dict[str, Any]]:
-    """The rows for the page's script; empty fields are left out, chunks stand in ``texts``."""
-    return [_filled(_told(row, texts)) for row in rows]
+def payload(rows: list[Row], texts: Texts, baseline: Report | None = None) -> list[dict[str, Any]]:
+    """The rows for the page's script; empty fields are left out, chunks stand in ``texts``. With a
+    ``baseline``, each row has what its question came to there.
+    """
+    before: dict[str, Row] = {}
+    for row in rows_of(baseline) if baseline else ():
+        before.setdefault(row.sample.question, row)
+        if row.sample.id is not None:
+            before[row.sample.id] = row
+    told = []
+    for row in rows:
+        entry = _filled(_told(row, texts))
+        old = before.get(row.sample.id or "") or before.get(row.sample.question)
+        if old is not None:
+            values = {score.metric: score.value for _, score in old.scores if score.value is not None}
+            entry["baseline"] = _filled({"answer": old.sample.answer, "scores": values})
+        told.append(entry)
+    return told
 
 
 def _told(row: Row, texts: Texts) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import json
+
+from tests.plugin.conftest import Project
+from tests.report_html.pages import ReadPage
+from tests.servers.rag_server import RagServer
+
+TESTS = """\
+import pytest
+from pytest_ragbench import assert_faithfulness
+
+@pytest.mark.rag_questions([{"id": "<b>", "question": "What do I need to return a product?"}])
+def test_answer(rag_sample):
+    assert_faithfulness(rag_sample, ">=0.8")
+"""
+
+
+def test_a_run_writes_its_page(project: Project, rag: RagServer, both: list[str]) -> None:
+    project.write(test_bot_py=TESTS)
+    result = project.run(
+        "--rag-url", rag.url, "--ragbench-html=out/page.html", "--ragbench-json=out.json",
+        "--ragbench-gate=faithfulness >= 0.5", *both,
+    )  # fmt: skip
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["page: *page.html"])
+    page = ReadPage((project.path / "out/page.html").read_text(encoding="utf-8"))
+    assert page.problems == []
+    [row] = json.loads(page.blocks[0])["questions"]
+    assert (row["id"], row["outcome"]) == ("<b>", "passed")
+    assert page.shows("faithfulness >= 0.5")
+    assert project.report()["gates"]
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Project, rag: RagServer) -> None:
+    project.write(test_bot_py=TESTS)
+    (project.path / "page.html").mkdir()
+    result = project.run("--rag-url", rag.url, "--ragbench-html=page.html")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--ragbench-html *page.html: can't be written: it is a directory"])
+    assert rag.questions == []
