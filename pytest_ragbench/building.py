@@ -106,7 +106,7 @@ def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     if isinstance(value, (str, Mapping)):
         from pytest_ragbench.rag.specs import retriever_of
 
-        return retriever_of(value, engine, settings.rag)
+        return retriever_of(value, engine, settings.rag, settings.providers)
     if value is not None:
         from pytest_ragbench.rag import retriever_from
 

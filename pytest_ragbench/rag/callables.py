@@ -38,16 +38,18 @@ class CallableRetriever:
         function: Callable[[str], Answer | Awaitable[Answer]],
         engine: Engine,
         reader: ReplyReader | None = None,
+        name: str | None = None,
     ) -> None:
         self._function = function
         self._takes_session = _takes_session(function)
+        self._called = name
         self._engine = engine
         self._reader = reader or ReplyReader()
 
     @property
     def name(self) -> str:
-        """``callable module.function``."""
-        return f"callable {callable_name(self._function)}"
+        """``callable module.function``, or as it was called."""
+        return self._called or f"callable {callable_name(self._function)}"
 
     def __repr__(self) -> str:
         return f"<CallableRetriever {self.name}>"

@@ -271,8 +271,10 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
         if chunks.texts is not None:
             return chunks
         only_ids = only_ids if only_ids.ids is not None else chunks
-    for name in WRAPPERS:
-        inner = _usual_chunks(get(value, name), depth + 1)
+    choices = get(value, "choices")  # of a chat completion: its message may bring them
+    message = get(choices[0], "message") if isinstance(choices, list) and choices else None
+    for wrapped in (message, *(get(value, name) for name in WRAPPERS)):
+        inner = _usual_chunks(wrapped, depth + 1)
         if inner != _NO_CHUNKS:
             return inner
     return only_ids

@@ -10,6 +10,7 @@ from pytest_ragbench.errors import UsageError
 from pytest_ragbench.rag.base import Retriever
 from pytest_ragbench.rag.callables import CallableRetriever
 from pytest_ragbench.rag.http import http_retriever
+from pytest_ragbench.rag.stacks import adapted
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def retriever_from(value: object, engine: Engine) -> Retriever:
-    """A retriever, the URL of a service (as ``--rag-url`` takes it), or a callable.
+    """A retriever, the URL of a service (as ``--rag-url`` takes it), a callable, or an object of LangChain,
+    LlamaIndex or Haystack (see :func:`~pytest_ragbench.rag.stacks.adapted`).
 
     Raises
     ------
@@ -26,7 +28,7 @@ def retriever_from(value: object, engine: Engine) -> Retriever:
     """
     if isinstance(value, type):
         raise UsageError(f"the retriever is the class {value.__name__}; give an instance of it")
-    if isinstance(value, Retriever):
+    if isinstance(value, Retriever) and adapted(value) is None:
         return value
     if isinstance(value, str):
         try:
@@ -34,6 +36,9 @@ def retriever_from(value: object, engine: Engine) -> Retriever:
         except ValidationError as error:
             raise UsageError(f"retriever {value!r}: {error.errors()[0]['msg']}") from None
         return http_retriever(settings, engine)
+    if (known := adapted(value)) is not None:
+        function, name = known
+        return CallableRetriever(function, engine, name=name)
     if callable(value):
         return CallableRetriever(value, engine)
     raise UsageError(

@@ -1,0 +1,209 @@
+"""An ASGI app (FastAPI, Starlette, Django ...) asked in this process: no port, no server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from email.message import Message
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from pytest_ragbench.errors import EndpointError
+from pytest_ragbench.rag.http import HttpRetriever, _headers
+from pytest_ragbench.settings import RagSettings
+
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+App = Callable[
+    [Mapping[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]
+]
+
+_STARTUP = 60.0
+"""Seconds that the app's start may take."""
+
+
+def asgi_retriever(app: App, settings: RagSettings, engine: Engine, name: str) -> AsgiRetriever:
+    """A retriever that calls ``app`` as the configured service would be asked (method, path, body, reply).
+
+    Parameters
+    ----------
+    app
+        ``async app(scope, receive, send)``. Its lifespan begins with the first question and ends with the run.
+    name
+        How messages call it.
+
+    Raises
+    ------
+    UsageError
+        As :func:`~pytest_ragbench.rag.http_retriever`.
+    """
+    import os
+    import time
+
+    here = settings.model_copy(update={"url": "http://asgi.app"})
+    return AsgiRetriever(app, here, _headers(here, os.environ, False), engine, time.time, name)
+
+
+class AsgiRetriever(HttpRetriever):
+    """Asks an app in this process; made by :func:`asgi_retriever`."""
+
+    def __init__(
+        self, app: App, settings: RagSettings, headers: Any, engine: Engine, clock: Any, name: str
+    ) -> None:
+        super().__init__(settings, headers, engine, clock)
+        self._app = app
+        self._called = name
+        self._lifespan: tuple[asyncio.AbstractEventLoop, _Lifespan] | None = None
+
+    @property
+    def name(self) -> str:
+        """``ASGI my_app:app GET /llm/search-rag?questions=...``."""
+        return f"ASGI {self._called} {super().name.replace('http://asgi.app', '')}"
+
+    async def _exchange(self, url: str, body: Any) -> dict[str, Any]:
+        import json
+
+        state = await self._started()
+        data = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
+        response = _Response()
+        try:
+            await self._app(
+                self._scope(url, len(data), body is not None, state), _received(data), response.take
+            )
+        except Exception as error:
+            if response.status == 0:
+                raise EndpointError(
+                    f"{self.name} raised {type(error).__name__}: {error}", code="exception"
+                ) from error
+        if response.status == 0:
+            raise EndpointError(f"{self.name} ended without a response", code="no_response")
+        return await self._received(response)  # type: ignore[arg-type]
+
+    def _scope(self, url: str, length: int, has_body: bool, state: Mapping[str, Any]) -> dict[str, Any]:
+        parts = urlsplit(url)
+        headers = {name: value.reveal() for name, value in self._headers.sent.items()} | {"Host": "asgi.app"}
+        if has_body:
+            headers |= {"Content-Type": self._content_type(), "Content-Length": str(length)}
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": self._target.method,
+            "scheme": "http",
+            "path": unquote(parts.path) or "/",
+            "raw_path": parts.path.encode(),
+            "root_path": "",
+            "query_string": parts.query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "client": ("127.0.0.1", 0),
+            "server": ("asgi.app", 80),
+            "state": dict(state),
+        }
+
+    async def _started(self) -> Mapping[str, Any]:
+        loop = asyncio.get_running_loop()
+        if self._lifespan is None or self._lifespan[0] is not loop:
+            lifespan = _Lifespan(self._app, self.name)
+            self._lifespan = (loop, lifespan)
+            self._engine.on_close(lifespan.stop)
+        return await self._lifespan[1].start()
+
+
+def _received(data: bytes) -> Callable[[], Awaitable[Any]]:
+    messages = [{"type": "http.request", "body": data, "more_body": False}]
+
+    async def receive() -> Any:
+        if not messages:
+            await asyncio.Event().wait()  # the client stays until it has the reply
+        return messages.pop()
+
+    return receive
+
+
+class _Response:
+    """What the app sends, under the names that aiohttp's responses have."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: Message = Message()
+        self._body = bytearray()
+
+    async def take(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = int(message["status"])
+            for name, value in message.get("headers", ()):
+                self.headers[bytes(name).decode("latin-1")] = bytes(value).decode("latin-1")
+        elif message["type"] == "http.response.body":
+            self._body += message.get("body", b"")
+
+    @property
+    def charset(self) -> str | None:
+        return self.headers.get_content_charset()
+
+    @property
+    def content(self) -> _Response:
+        return self
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        yield bytes(self._body)
+
+
+class _Lifespan:
+    """Startup and shutdown of the app, where it has them."""
+
+    def __init__(self, app: App, name: str) -> None:
+        self._app = app
+        self._name = name
+        self._state: dict[str, Any] = {}
+        self._to_app: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        self._said: dict[str, asyncio.Future[str]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    async def start(self) -> Mapping[str, Any]:
+        """The app's state, once it has started; at most once."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        await asyncio.shield(self._starting)
+        return self._state
+
+    async def stop(self) -> None:
+        if self._task is not None and not self._task.done():
+            with suppress(Exception):
+                await self._tell("shutdown")
+            self._task.cancel()
+
+    async def _start(self) -> None:
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self._state}
+        self._task = asyncio.ensure_future(self._app(scope, self._receive, self._take))
+        failed = await self._tell("startup")
+        if failed:
+            raise EndpointError(f"{self._name} did not start: {failed}", code="startup")
+
+    async def _tell(self, event: str) -> str:
+        """What the app says to the event: nothing, or why it failed. An app without lifespan just ends."""
+        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._said[event] = said
+        await self._to_app.put({"type": f"lifespan.{event}"})
+        tasks: set[asyncio.Future[Any]] = {said, self._task}  # type: ignore[arg-type]
+        await asyncio.wait(tasks, timeout=_STARTUP, return_when=asyncio.FIRST_COMPLETED)
+        if said.done():
+            return said.result()
+        if self._task is not None and self._task.done():
+            self._task.exception()  # seen: it has no lifespan
+            return ""
+        return f"nothing within {_STARTUP:g} s"
+
+    async def _receive(self) -> dict[str, str]:
+        try:
+            return await self._to_app.get()
+        except asyncio.CancelledError:  # the engine ends all tasks before it closes what they use
+            return {"type": "lifespan.shutdown"}
+
+    async def _take(self, message: MutableMapping[str, Any]) -> None:
+        _, event, outcome = str(message["type"]).split(".")
+        if event in self._said and not self._said[event].done():
+            failed = outcome == "failed"
+            self._said[event].set_result(str(message.get("message") or "no reason given") if failed else "")
