@@ -12,7 +12,7 @@ import pytest
 from pytest_ragbench import EndpointError, RagSample, UsageError, building
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.samples import Question
-from pytest_ragbench.settings import ProviderSettings, RagSettings, Settings
+from pytest_ragbench.settings import ProviderSettings, RagSettings, RetrySettings, Settings
 from tests.servers.openai_server import OpenAIServer, Reply
 
 APP = """
@@ -60,7 +60,8 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     (tmp_path / "ragapp.py").write_text(APP, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    made = building.engine(Settings(store="off"), run_id="test")
+    once = RagSettings(retry=RetrySettings(attempts=1))
+    made = building.engine(Settings(store="off", rag=once), run_id="test")
     yield made
     made.close()
     sys.modules.pop("ragapp", None)
@@ -102,10 +103,13 @@ def test_an_asgi_app_without_lifespan(engine: Engine) -> None:
 
 def test_an_asgi_app_that_fails(engine: Engine) -> None:
     with pytest.raises(EndpointError, match=r"500|no index"):
-        ask(engine, "fail", configured("asgi:ragapp:app", retry={"attempts": 1}))
+        ask(engine, "fail", configured("asgi:ragapp:app"))
+
+
+def test_an_asgi_app_that_is_busy(engine: Engine) -> None:
     post = {"method": "POST", "path": "/ask", "parameter": None, "body": {"q": "{question}"}}
     with pytest.raises(EndpointError, match="503"):
-        ask(engine, "busy", configured("asgi:ragapp:app", retry={"attempts": 1}, **post))
+        ask(engine, "busy", configured("asgi:ragapp:app", **post))
 
 
 def test_a_command_with_an_argument_or_stdin(engine: Engine) -> None:
@@ -126,7 +130,7 @@ def test_a_command_that_fails(engine: Engine) -> None:
     with pytest.raises(EndpointError, match="ended with 1: no index"):
         ask(engine, "hi", configured(f"command:{sys.executable} -c '{code}'"))
     with pytest.raises(EndpointError, match="within 0.2 s"):
-        settings = configured("command:sleep 20", timeout=0.2, retry={"attempts": 1})
+        settings = configured("command:sleep 20", timeout=0.2)
         ask(engine, "hi", settings)
 
 
