@@ -130,6 +130,20 @@ def _check_abstention(task: tasks.CheckAbstention) -> Mapping[str, Any]:
     }
 
 
+def _check_consistency(task: tasks_answer.CheckConsistency) -> Mapping[str, Any]:
+    verdicts = {}
+    for number in task.numbers:
+        found = local.contradiction(
+            task.answers[number - 1], task.answers[: number - 1], task.questions[number - 1]
+        )
+        verdicts[str(number)] = {
+            "verdict": found is None,
+            "turn": found.turn if found else None,
+            "reason": found.reason if found else "",
+        }
+    return {"verdicts": verdicts}
+
+
 _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "split_claims": _split_claims,
     "verify_claims": _verify_claims,
@@ -139,6 +153,7 @@ _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
     "check_abstention": _check_abstention,
     "judge_chunks": _judge_chunks,
     "compare_claims": _compare_claims,
+    "check_consistency": _check_consistency,
 }
 
 

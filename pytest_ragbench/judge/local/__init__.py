@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_ragbench.judge.local.claims import split_claims
+from pytest_ragbench.judge.local.consistency import contradiction
 from pytest_ragbench.judge.local.relevance import addresses, is_abstention
 from pytest_ragbench.judge.local.support import Support, verify
 
 VERSION = "1"
 """Changes with every change of rules, weights or word lists: part of what a stored verdict is kept by."""
 
-__all__ = ["VERSION", "Support", "addresses", "answer_support", "is_abstention", "split_claims", "verify"]
+__all__ = [
+    "VERSION",
+    "Support",
+    "addresses",
+    "answer_support",
+    "contradiction",
+    "is_abstention",
+    "split_claims",
+    "verify",
+]
 
 
 def answer_support(answer: str, contexts: Sequence[str], question: str = "") -> float:
