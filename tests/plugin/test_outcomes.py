@@ -96,6 +96,11 @@ def test_the_three_kinds_of_bad_outcome(project: Project, mode: list[str]) -> No
 def test_exit_codes(project: Project, chosen: str, code: int) -> None:
     project.write(test_a_py=KINDS)
     assert project.run("-k", chosen).ret == code
+
+
+@pytest.mark.parametrize(("chosen", "code"), [("judge", 8), ("judge or usage", 4), ("judge or quality", 1)])
+def test_exit_codes_with_workers(project: Project, chosen: str, code: int) -> None:
+    project.write(test_a_py=KINDS)
     assert project.run("-k", chosen, "-n", "2").ret == code
 
 
