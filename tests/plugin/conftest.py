@@ -20,7 +20,7 @@ MODES: dict[str, list[str]] = {
 
 
 # Start-up time of every inner run.
-_NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov")
+_NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov", "langsmith_plugin")
 
 
 class Project:
