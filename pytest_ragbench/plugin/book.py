@@ -42,6 +42,7 @@ class RunBook:
         self._gates: Gates | None = None
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
+        self._evidence: list[tuple[str, str]] = []
         self._records: list[dict[str, Any]] = []
         self._started = time.time()
 
@@ -94,6 +95,8 @@ class RunBook:
         summary.add_books(data["books"])
         for text in data["warnings"]:
             self._warn(text)
+        if "evidence" in data and not rerun:
+            self._evidence.append((report.nodeid, data["evidence"]))
         if "record" in data and not rerun:
             summary.add_record(data["record"])
             if self._json is not None:
@@ -209,23 +212,14 @@ class RunBook:
                 terminalreporter.line(f"  {nodeid}")
 
     def _show(self, out: pytest.TerminalReporter, summary: Summary) -> None:
-        from pytest_ragbench.metrics.registry import TIERS
-        from pytest_ragbench.report.summary import call_lines, table
+        from pytest_ragbench.plugin.terminal import show_evidence, show_summary
 
-        out.section("RAG quality")
-        if summary.rows:
-            for line in table(summary.ordered_rows(TIERS), self._bands()):
-                out.line(line)
-        out.line(summary.outcome_line())
-        for line in call_lines(summary.books):
-            out.line(line)
-        out.line(self.state.describe())
-        if self.recorded:
-            out.line(self.recorded)
-        if self._json is not None:
-            out.line(f"results: {self._json.path}")
-        for line in self._outputs.lines:
-            out.line(line)
+        if self._evidence:
+            show_evidence(out, self._evidence)
+        notes = [self.state.describe()]
+        notes += [self.recorded] if self.recorded else []
+        notes += [f"results: {self._json.path}"] if self._json is not None else []
+        show_summary(out, summary, self._bands(), [*notes, *self._outputs.lines])
 
     def _bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""

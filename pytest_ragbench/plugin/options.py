@@ -100,6 +100,11 @@ def add_options(parser: pytest.Parser) -> None:
         "--ragbench-csv", metavar="FILE", help="At the end, write a table of the scores for a spreadsheet."
     )
     group.addoption(
+        "--ragbench-verbose",
+        action="store_true",
+        help="Show what the scores of passing questions rest on, too.",
+    )
+    group.addoption(
         "--ragbench-html",
         metavar="FILE",
         help="At the end, write a report for the browser: one file, no network.",

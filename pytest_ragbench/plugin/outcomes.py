@@ -56,6 +56,10 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     data: dict[str, Any] = {"kind": kind, "phase": phase, "books": books, "warnings": warnings}
     if phase == "call" or (phase == "setup" and not report.passed) or results or kind:
         data["record"] = record(item, report, error, kind, results)
+        if report.passed and results and item.config.getoption("ragbench_verbose"):
+            from pytest_ragbench.report.failure import evidence_text
+
+            data["evidence"] = evidence_text(results)
         item.user_properties += properties(results, kind)
         report.user_properties = [(str(name), _plain(value)) for name, value in item.user_properties]
         results.clear()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_ragbench.report.clean import clean, one_line
+from pytest_ragbench.runtime import Result
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding, Score
 from pytest_ragbench.thresholds import Threshold
@@ -58,6 +59,27 @@ def failure_text(
     lines += _block("chunks", _chunks(sample))
     judges = {tuple(_judge(miss.score)): None for miss in misses}  # two grades of one call: said once
     lines += [line for block in judges for line in block]
+    return "\n".join(lines)
+
+
+def evidence_text(results: Sequence[Result]) -> str:
+    """What the scores of a test that passed rest on: one block for each sample."""
+    lines: list[str] = []
+    samples = {id(result.sample): result.sample for result in results}
+    for sample in samples.values():
+        own = [result for result in results if result.sample is sample and result.score is not None]
+        if sample is not None:
+            lines += _field("question", sample.question)
+            lines += _field("answer", sample.answer or "(empty)") if sample.answer is not None else []
+        for result in own:
+            assert result.score is not None
+            wanted = f", wanted {result.threshold}" if result.threshold else ""
+            lines.append(f"  {result.metric} {result.score.value:.2f}{wanted}")
+            lines += _block(result.score.evidence_title, _findings(result.score.evidence))
+        if sample is not None:
+            lines += _block("chunks", _chunks(sample))
+        judges = {tuple(_judge(result.score)): None for result in own if result.score is not None}
+        lines += [line for block in judges for line in block]
     return "\n".join(lines)
 
 

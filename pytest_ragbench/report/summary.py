@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_ragbench.report.books import add, percentile
+from pytest_ragbench.report.layout import aligned, cut
 from pytest_ragbench.thresholds import Direction
+
+WORST = 5
+"""How many of the worst questions are named."""
 
 _KINDS = {
     "quality": "quality failure",
@@ -72,9 +76,12 @@ class Summary:
         self.rows: dict[str, Row] = {}
         self.outcomes: Counter[str] = Counter()
         self.books: dict[str, dict[str, Any]] = {}
+        self.worst: list[Worst] = []
 
     def add_record(self, record: Mapping[str, Any]) -> None:
         kind, outcome = record["kind"], record["outcome"]
+        if (bad := worst_of(record)) is not None:
+            self.worst = sorted([*self.worst, bad])[:WORST]
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
         for entry in record["scores"]:
             row = self.rows.setdefault(entry["metric"], Row(entry["metric"], entry["tier"]))
@@ -151,9 +158,13 @@ def _quantiles(latencies: Sequence[float]) -> dict[str, float | None]:
     return {"p50": percentile(latencies, 0.5), "p95": percentile(latencies, 0.95)}
 
 
-def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
+# What a narrow terminal can do without, first what it misses least.
+_DROP = ("tokens", "min", "cost", "scored", "tier", "band")
+
+
+def table(rows: Sequence[Row], bands: Mapping[str, str | None], columns: int = 200) -> list[str]:
     """Aligned lines: tier, metric, mean, min, n scored of n asked for, misses, tokens, dollars, band; the
-    columns of tokens and dollars only where there are any.
+    columns of tokens and dollars only where there are any, and what ``columns`` cells have room for.
     """
     tokens, costs = any(row.tokens for row in rows), any(row.cost for row in rows)
     head = ["tier", "metric", "mean", "min", "scored", "missed"]
@@ -171,15 +182,36 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None]) -> list[str]:
         line += [f"{row.tokens:,}"] * tokens + [_dollars(row.cost)] * costs
         cells.append([*line, bands.get(row.metric) or "-"])
         tier = row.tier
-    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
-    lines = []
-    for line in cells:
-        padded = [
-            cell.ljust(width) if index in (0, 1, len(line) - 1) else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return lines
+    return aligned(cells, left=("tier", "metric", "band"), drop=_DROP, shrink="metric", columns=columns)
+
+
+@dataclass(frozen=True, order=True)
+class Worst:
+    """A question that failed; sorts by how bad it is, worst first."""
+
+    rank: float
+    name: str
+    said: str
+    where: str
+
+    def lines(self, columns: int) -> list[str]:
+        """What is wrong, and below it which question it was."""
+        place = f" ({self.where})" if self.where else ""
+        return ["  " + cut(self.said, columns - 2), "    " + cut(f"{self.name}{place}", columns - 4)]
+
+
+def worst_of(record: Mapping[str, Any]) -> Worst | None:
+    """What a record adds to the list of the worst; None where nothing is wrong with a question's quality."""
+    if record["outcome"] != "failed" or record.get("kind") != "quality" or not record.get("message"):
+        return None
+    samples = record.get("samples") or []
+    if len({sample["question"] for sample in samples}) != 1:
+        return None
+    sample = samples[0]
+    lacks = [1 - min(1.0, max(0.0, entry["value"])) for entry in record["scores"] if entry["passed"] is False]
+    where = f"{sample['file']}:{sample['line']}" if sample.get("file") and sample.get("line") else ""
+    named = f"[{sample['id']}] " if sample.get("id") else ""
+    return Worst(-sum(lacks) - len(lacks), f"{named}{sample['question']}", record["message"], where)
 
 
 def call_lines(books: Mapping[str, Mapping[str, Any]]) -> list[str]:

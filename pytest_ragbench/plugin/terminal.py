@@ -1,0 +1,66 @@
+"""What the terminal shows of a run's quality when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_ragbench.report.summary import Summary
+
+_COLOURS = {"excellent": {"green": True}, "good": {"green": True}, "attention": {"yellow": True}}
+
+
+def show_summary(
+    out: pytest.TerminalReporter,
+    summary: Summary,
+    bands: Mapping[str, str | None],
+    notes: Sequence[str],
+) -> None:
+    """The table, the worst questions, the outcomes, the calls, and ``notes``; under ``-qq`` the outcomes only.
+
+    Widths follow the terminal's (``COLUMNS`` where it is set), colours what pytest was told of them.
+    """
+    from pytest_ragbench.metrics.registry import TIERS
+    from pytest_ragbench.report.layout import cut
+    from pytest_ragbench.report.summary import call_lines, table
+
+    columns = out._tw.fullwidth
+    if out.verbosity < -1:
+        out.line(cut(summary.outcome_line(), columns))
+        return
+    out.section("RAG quality")
+    if summary.rows:
+        for line in table(summary.ordered_rows(TIERS), bands, columns):
+            _line(out, line)
+    if summary.worst:
+        out.line("the worst questions:")
+        for bad in summary.worst:
+            what, which = bad.lines(columns)
+            out.line(what, red=True)
+            out.line(which)
+    out.line(summary.outcome_line())
+    for line in [*call_lines(summary.books), *notes]:
+        out.line(line)
+
+
+def _line(out: pytest.TerminalReporter, line: str) -> None:
+    """A line of the table, its band in colour."""
+    rest, space, last = line.rpartition("  ")
+    if last in _COLOURS:
+        out.write(rest + space)
+        out.write(last, **_COLOURS[last])
+        out.line("")
+    else:
+        out.line(line)
+
+
+def show_evidence(out: pytest.TerminalReporter, evidence: Sequence[tuple[str, str]]) -> None:
+    """``--ragbench-verbose``: what the scores of passing questions rest on."""
+    out.section("RAG quality: passing questions")
+    for nodeid, text in evidence:
+        out.line(nodeid, bold=True)
+        for line in text.splitlines():
+            out.line(line)
