@@ -103,6 +103,17 @@ def test_calls_overlap_and_each_is_made_once(job: Project, mode: list[str]) -> N
         assert {(score["cached"], score["usage"]["calls"]) for score in scores} == {(False, 1)}
 
 
+def test_the_assertions_of_the_running_test_overlap_too(job: Project, rag: RagServer) -> None:
+    """Also in the first test, to which nobody looked ahead."""
+    grades = Crowd(2, grade)
+    with OpenAIServer(grades) as judge:
+        run(job, rag, judge, "-k", "q3").assert_outcomes(passed=1, deselected=N - 1)
+    assert grades.met
+    assert (len(judge.requests), most(judge)) == (2, 1)
+    scores = [score for record in job.report()["results"] for score in record["scores"]]
+    assert [(score["cached"], score["usage"]["calls"]) for score in scores] == [(False, 1)] * 2
+
+
 def test_zero_switches_it_off(job: Project, judge: OpenAIServer, both: list[str]) -> None:
     under_way: list[int] = []
     peak: list[int] = [0]
