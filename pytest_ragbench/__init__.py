@@ -58,6 +58,7 @@ _HOME = {
     "assert_inter_cluster_distance": "asserts",
     "assert_intra_cluster_similarity": "asserts",
     "assert_judge_accuracy": "asserts",
+    "assert_judge_agreement": "calibration.asserting",
     "assert_judge_consistency": "asserts",
     "assert_judge_error_rate": "asserts",
     "assert_judge_f1": "asserts",
@@ -292,6 +293,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.asserts import (
         assert_token_f1 as assert_token_f1,
     )
+    from pytest_ragbench.calibration.asserting import assert_judge_agreement as assert_judge_agreement
     from pytest_ragbench.errors import (
         EmbeddingError as EmbeddingError,
     )

@@ -1,0 +1,1 @@
+"""The judge, judged: its verdicts beside people's (docs/calibration.md)."""

@@ -1,0 +1,90 @@
+"""Labels files: what people say of a judge's verdicts (docs/labels.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pytest_ragbench.errors import UsageError
+
+
+class Label(BaseModel):
+    """One verdict of a judge, and the person's own."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    question_id: str | None
+    metric: str
+    claim: str | None
+    verdict: bool | None
+    """None where the judge has given none, now that it was asked again."""
+    human_verdict: bool
+    question: str | None = None
+    answer: str | None = None
+    contexts: tuple[str, ...] | None = None
+    remark: str = ""
+    reason: str = ""
+    """The judge's own."""
+    reference: str | None = None
+    evidence: int | None = None
+    value: float | None = None
+    threshold: str | None = None
+    judge: str | None = None
+    lang: str | None = None
+    test: str | None = None
+    run: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{self.question_id or (self.question or '')[:40]} {self.metric}"
+
+
+def read_labels(path: Path) -> list[Label]:
+    """The labels of a file; of two lines on the same verdict the later one holds.
+
+    Raises
+    ------
+    UsageError
+        No such file, a line that is no label (named), no label at all.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"labels {path}: can't be read: {error}") from None
+    found: dict[tuple[Any, ...], Label] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            label = _label(line, f"{path}:{number}")
+            known = (label.run, label.test, label.question_id, label.metric, label.evidence, label.claim)
+            found[known if label.question_id is not None or label.test else (number,)] = label
+    if not found:
+        raise UsageError(f"labels {path}: there is no label in it")
+    return list(found.values())
+
+
+def _label(line: str, where: str) -> Label:
+    try:
+        row = json.loads(line)
+        if not isinstance(row, Mapping):
+            raise UsageError(f"{where}: a label is an object, got {type(row).__name__}")
+        label = Label.model_validate(
+            {**row, "remark": row.get("remark") or "", "reason": row.get("reason") or ""}
+        )
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise UsageError(f"{where}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
+    except ValueError as error:
+        raise UsageError(f"{where}: no JSON: {error}") from None
+    said = row.get("label")
+    if label.verdict is None:
+        raise UsageError(f"{where}: verdict: true or false is wanted")
+    if said is not None and said != ("right" if label.verdict == label.human_verdict else "wrong"):
+        raise UsageError(
+            f"{where}: label is {said!r}, but verdict is {label.verdict} and human_verdict {label.human_verdict}"
+        )
+    return label

@@ -1,0 +1,173 @@
+"""``ragbench calibrate``: the judge beside people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+
+if TYPE_CHECKING:
+    from pytest_ragbench.calibration.agreement import Agreement
+    from pytest_ragbench.calibration.labels import Label
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--ask", is_flag=True, help="Ask the judge now, in place of the verdicts in the file.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 20),
+    default=1,
+    metavar="N",
+    help="Of --ask: how often, for its consistency.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A report whose pass rates are to be corrected.",
+)
+@click.option("--kappa", metavar="LIMIT", help="Exit with 1 where kappa misses it, e.g. '>=0.6'.")
+@configured("judge", "store")
+@json_option
+def command(
+    file: Path, ask: bool, repeats: int, report: Path | None, kappa: str | None, as_json: bool, **options: Any
+) -> int:
+    """Hold the judge's verdicts against people's (docs/labels.md): FILE comes from the HTML report.
+
+    Says how often it is right, on what it errs, and from which score on an answer is good enough; with --report,
+    what a run's pass rates are without the judge's errors.
+
+    \b
+      ragbench calibrate labels.jsonl
+      ragbench calibrate labels.jsonl --ask --judge openai:gpt-4o-mini --repeats 3
+    """
+    from pytest_ragbench.calibration.agreement import agreement
+    from pytest_ragbench.calibration.labels import read_labels
+    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.thresholds import Scale, parse_threshold
+
+    limit = parse_threshold(kappa, Scale("kappa", low=-1.0)) if kappa is not None else None
+    labels = read_labels(file)
+    if repeats > 1 and not ask:
+        raise UsageError("--repeats asks the judge several times: give --ask, too")
+    rounds = _asked(labels, repeats, options) if ask else [labels]
+    groups: dict[str, list[Label]] = {}
+    for label in rounds[0]:
+        groups.setdefault(_group(label), []).append(label)
+    found = {name: agreement(group) for name, group in groups.items()}
+    corrected = _corrections(report, found, groups) if report is not None else {}
+    data = {
+        "groups": {name: each.to_dict() for name, each in found.items()},
+        "consistency": _consistency(rounds),
+        "corrected": corrected,
+    }
+    emit(data, lambda: _text(found, data), as_json=as_json)
+    values = [each.estimates["kappa"].value for each in found.values()]
+    short = limit is not None and any(value is None or not limit.met(value) for value in values)
+    return Exit.QUALITY if short else Exit.OK
+
+
+def _group(label: Label) -> str:
+    return f"{label.metric} ({'claims' if label.claim is not None else 'whole scores'})"
+
+
+def _asked(labels: list[Label], repeats: int, options: dict[str, Any]) -> list[list[Label]]:
+    from pytest_ragbench import building
+    from pytest_ragbench.calibration.asking import ask_again, check_labels
+
+    settings = settings_of(options)
+    with engine_of(settings) as engine:
+        judge = building.judge(None, engine, settings)
+        check_labels(labels, judge)
+        return [engine.wait(ask_again(labels, judge, repeat=number)) for number in range(repeats)]
+
+
+def _consistency(rounds: list[list[Label]]) -> dict[str, float] | None:
+    """Share of repeats that say the same, and what chance alone would give."""
+    if len(rounds) < 2:
+        return None
+    same = total = 0
+    for verdicts in zip(*rounds, strict=True):
+        said = [label.verdict for label in verdicts if label.verdict is not None]
+        pairs = [(one, two) for place, one in enumerate(said) for two in said[place + 1 :]]
+        total += len(pairs)
+        same += sum(one == two for one, two in pairs)
+    yes = [bool(label.verdict) for each in rounds for label in each if label.verdict is not None]
+    if not total:
+        return None
+    share = sum(yes) / len(yes)
+    return {"value": same / total, "chance": share**2 + (1 - share) ** 2}
+
+
+def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
+    """Of each group: the share of positive verdicts in the report, as it is and without the judge's errors."""
+    from pytest_ragbench.calibration.agreement import ppi_mean, rogan_gladen
+    from pytest_ragbench.errors import UndefinedScore
+    from pytest_ragbench.report.reading import read_report
+
+    told = read_report(path)
+    corrected: dict[str, Any] = {}
+    for name, group in groups.items():
+        whole = group[0].claim is None
+        scores = [
+            score for result in told.results for score in result.scores if score.metric == group[0].metric
+        ]
+        verdicts = [
+            float(verdict)
+            for score in scores
+            for verdict in ([score.passed] if whole else [finding.ok for finding in score.evidence])
+            if verdict is not None
+        ]
+        if not verdicts:
+            continue
+        judged = [label for label in group if label.verdict is not None]
+        entry: dict[str, Any] = {"n": len(verdicts), "as_judged": sum(verdicts) / len(verdicts)}
+        counts, rates = found[name].counts, found[name].estimates
+        try:
+            entry["ppi"] = ppi_mean(
+                verdicts,
+                [float(bool(label.verdict)) for label in judged],
+                [float(label.human_verdict) for label in judged],
+            ).to_dict()
+            if rates["tpr"].value is not None and rates["tnr"].value is not None:
+                entry["rogan_gladen"] = rogan_gladen(
+                    entry["as_judged"], rates["tpr"].value, rates["tnr"].value, n=len(verdicts),
+                    n_positive=counts.tp + counts.fn, n_negative=counts.tn + counts.fp,
+                ).to_dict()  # fmt: skip
+        except UndefinedScore as error:
+            entry["not_corrected"] = str(error)
+        corrected[name] = entry
+    return corrected
+
+
+def _text(found: dict[str, Agreement], data: dict[str, Any]) -> str:
+    from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
+
+    lines: list[str] = []
+    for name, each in found.items():
+        counts = each.counts
+        lines.append(
+            f"{name}: {counts.tp + counts.fp + counts.fn + counts.tn} labels, 95 % intervals in brackets"
+        )
+        lines += [f"  {key:<9}{estimate}" for key, estimate in each.estimates.items()]
+        if each.best_threshold is not None:
+            lines.append(f"  best threshold: >={each.best_threshold:g}")
+        lines += confusion_lines(each)
+        if each.disagreements:
+            lines += ["  worst disagreements:", *disagreement_lines(each)]
+    if consistency := data["consistency"]:
+        lines.append(
+            f"the same verdict again: {consistency['value']:.3f} (by chance {consistency['chance']:.3f})"
+        )
+    for name, entry in data["corrected"].items():
+        lines.append(f"{name}: {entry['as_judged']:.3f} of {entry['n']} verdicts are good, as judged")
+        for key, said in (("rogan_gladen", "Rogan-Gladen"), ("ppi", "PPI")):
+            if value := entry.get(key):
+                lines.append(
+                    f"  corrected ({said}): {value['value']:.3f} ({value['low']:.3f} to {value['high']:.3f})"
+                )
+    return "\n".join(lines)
