@@ -1,0 +1,112 @@
+"""What the pages show is run: Python where it stands alone, settings, tests in YAML and commands."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from pytest_ragbench.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+
+# These show calls with names that a test has (sample, rag_samples ...): they are compiled only.
+FRAGMENTS = {"docs/metrics.md", "docs/question-files.md", "docs/rag-service.md", "docs/judges.md", "docs/embedders.md",
+             "docs/engine.md", "docs/policies.md", "docs/thresholds.md"}  # fmt: skip
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        if match[2] == language:
+            yield text.count("\n", 0, match.start()) + 2, textwrap.dedent(match[3])
+
+
+def pages_with(language: str) -> list[Path]:
+    return [page for page in PAGES if any(blocks(page, language))]
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
+def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pytest_ragbench.metrics import registry
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_METRICS", dict(registry.all_metrics()))
+    names: dict[str, object] = {"__name__": "page"}
+    for line, code in blocks(page, "python"):
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        compiled = compile("\n" * (line - 1) + code, str(page), "exec", flags)
+        if name_of(page) not in FRAGMENTS:
+            exec(compiled, names)
+
+
+@pytest.mark.parametrize("page", pages_with("toml"), ids=name_of)
+def test_settings(page: Path) -> None:
+    for line, text in blocks(page, "toml"):
+        table = tomllib.loads(text)
+        own = table.get("tool", {}).get("ragbench", table)
+        if "project" not in table and "build-system" not in table:
+            try:
+                Settings.model_validate(own)
+            except ValueError as error:
+                pytest.fail(f"{page}:{line}: {error}")
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs" / "yaml-tests.md"], ids=name_of)
+def test_tests_in_yaml(page: Path, tmp_path: Path) -> None:
+    from pytest_ragbench.specs.loading import load_suite
+
+    (tmp_path / "questions.csv").write_text("question,tags\nHow long?,catalogue\n")
+    found = 0
+    for number, (_, text) in enumerate(blocks(page, "yaml")):
+        file = tmp_path / f"{number}.rag.yaml"
+        file.write_text(text, encoding="utf-8")
+        found += len(load_suite(file))
+    assert found == 4
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "ragbench " in page.read_text(encoding="utf-8")], ids=name_of
+)
+def test_commands_are_those_that_there_are(page: Path) -> None:
+    """Names of commands and of their options; nothing is run."""
+    from pytest_ragbench.cli import ragbench
+
+    for language in ("bash", "console"):
+        for line, text in blocks(page, language):
+            for command in re.findall(r"(?m)^(?:\$ )?ragbench ([^|&#\n]+)", text):
+                name, *words = shlex.split(command.partition(" > ")[0])
+                found = ragbench.get_command(click.Context(ragbench), name)
+                assert found is not None, f"{page}:{line}: no command {name!r}"
+                known = {option for each in found.get_params(click.Context(found)) for option in each.opts}
+                used = {word.partition("=")[0] for word in words if word.startswith("--")}
+                assert used <= known, f"{page}:{line}: ragbench {name} has no {used - known}"
+
+
+def test_the_start_pages_say_the_same_commands() -> None:
+    """A translation that is left behind shows here."""
+
+    def shown(page: str) -> list[str]:
+        found = [
+            code
+            for language in ("bash", "toml", "python")
+            for _, code in blocks(ROOT / "docs" / page, language)
+        ]
+        return [re.sub(r"#.*| --lang \w+|ask \".*?\"", "", code).rstrip() for code in found]
+
+    english = [re.sub(r"[ \t]+$", "", code, flags=re.MULTILINE) for code in shown("index.md")]
+    for page in ("start.ru.md", "start.ja.md"):
+        assert [re.sub(r"[ \t]+$", "", code, flags=re.MULTILINE) for code in shown(page)] == english
