@@ -222,20 +222,7 @@ class RunBook:
         show_summary(out, summary, self._bands(), [*notes, *self._outputs.lines])
 
     def _bands(self) -> dict[str, str | None]:
-        """The band of each metric's mean."""
-        from pytest_ragbench.metrics.registry import find
-
-        bands: dict[str, str | None] = {}
-        for row in self._summary.rows.values() if self._summary else ():
-            base = row.metric.removesuffix("_answer_correctness").removesuffix("_groundedness")
-            try:
-                known = find(base)
-                if row.direction is not None:
-                    known = known.turned(row.direction)
-                bands[row.metric] = known.band(row.mean) if row.mean is not None else None
-            except RagbenchError:
-                bands[row.metric] = None
-        return bands
+        return self._summary.bands() if self._summary else {}
 
     def _run(self) -> dict[str, Any]:
         import platform

@@ -173,6 +173,9 @@ class MetricSummary(_Part):
     n_scored: int = 0
     n_total: int = 0
     n_missed: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: Number | None = Field(default=None, description="US dollars, where a price is known")
     band: str | None = None
 
 
@@ -187,6 +190,26 @@ class Calls(_Part):
     cost: Number | None = None
     p50: Number | None = Field(default=None, description="seconds")
     p95: Number | None = Field(default=None, description="seconds")
+    unpriced: int = Field(default=0, description="tokens of models whose price is not known")
+    saved_tokens: int = Field(default=0, description="what stored replies took when they were asked for")
+    saved_cost: Number = 0.0
+    latencies: tuple[Number, ...] = Field(default=(), description="seconds of each good reply")
+
+
+class ModelCalls(_Part):
+    """The calls of one kind to one model."""
+
+    kind: str
+    model: str
+    calls: int = 0
+    stored: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Number = 0.0
+    unpriced: int = 0
+    saved_tokens: int = 0
+    saved_cost: Number = 0.0
 
 
 class Gate(_Part):
@@ -246,6 +269,7 @@ class Summary(_Part):
     outcomes: Mapping[str, int] = {}
     metrics: tuple[MetricSummary, ...] = ()
     calls: Mapping[str, Calls] = {}
+    models: tuple[ModelCalls, ...] = ()
 
 
 class Report(_Part):

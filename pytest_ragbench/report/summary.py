@@ -110,6 +110,23 @@ class Summary:
         rank = {tier: index for index, tier in enumerate(tiers)}
         return sorted(self.rows.values(), key=lambda row: (rank.get(row.tier, len(rank)), row.metric))
 
+    def bands(self) -> dict[str, str | None]:
+        """The band of each metric's mean."""
+        from pytest_ragbench.errors import RagbenchError
+        from pytest_ragbench.metrics.registry import find
+
+        bands: dict[str, str | None] = {}
+        for row in self.rows.values():
+            base = row.metric.removesuffix("_answer_correctness").removesuffix("_groundedness")
+            try:
+                known = find(base)
+                if row.direction is not None:
+                    known = known.turned(row.direction)
+                bands[row.metric] = known.band(row.mean) if row.mean is not None else None
+            except RagbenchError:
+                bands[row.metric] = None
+        return bands
+
     def to_dict(self, bands: Mapping[str, str | None]) -> dict[str, Any]:
         """The ``summary`` of the JSON report."""
         return {
@@ -136,6 +153,7 @@ class Summary:
                     "cost": None,
                     **{name: value for name, value in entries.items() if not isinstance(value, list)},
                     **_quantiles(entries.get("latencies", [])),
+                    "latencies": [round(seconds, 3) for seconds in entries.get("latencies", [])],
                 }
                 for kind, entries in self.books.items()
                 if " " not in kind

@@ -1,0 +1,89 @@
+"""``ragbench merge``: the shards of a run, as one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+
+if TYPE_CHECKING:
+    from pytest_ragbench.gates.rules import Rule
+    from pytest_ragbench.settings import Settings
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where the merged report goes."
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1),
+    metavar="N",
+    help="There should be N reports; with fewer the run is not complete.",
+)
+@click.option("--newest", is_flag=True, help="Of a test that several shards ran, take the later result.")
+@click.option(
+    "--gate", "gates", multiple=True, metavar="RULE", help="A gate beside those of the configuration."
+)
+@click.option("--baseline", type=click.Path(path_type=Path), help="A report to compare with.")
+@click.option("--no-gates", is_flag=True, help="Leave out the gates of the configuration.")
+@json_option
+def command(
+    reports: tuple[Path, ...], output: Path | None, shards: int | None, newest: bool, gates: tuple[str, ...],
+    baseline: Path | None, no_gates: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Merge the reports (--ragbench-json) of the shards of one run; gates are held against all results.
+
+    Run the shards with --ragbench-no-gates: a gate on a part of the questions tells something else. The exit
+    code is that of one run of all tests.
+
+    \b
+      pytest tests/rag --ragbench-json shard1.json --ragbench-no-gates ...   # on one machine
+      pytest tests/rag --ragbench-json shard2.json --ragbench-no-gates ...   # on another
+      ragbench merge shard1.json shard2.json --shards 2 -o merged.json
+    """
+    from pytest_ragbench.report.merging import decide, merge, read_shards
+
+    settings = settings_of({})
+    merged = merge(read_shards(reports), newest=newest, expected=shards)
+    rules = [] if no_gates else _rules(settings, gates)
+    old = baseline or (Path(settings.gating.baseline).expanduser() if settings.gating.baseline else None)
+    lines = decide(merged, rules, settings.gating, old) if rules or old else []
+    if output is not None:
+        output.write_text(json.dumps(merged, ensure_ascii=False, indent=1), encoding="utf-8")
+    for warning in merged["warnings"]:
+        note(f"warning: {warning}")
+    emit({name: value for name, value in merged.items() if name != "results"},
+         lambda: "\n".join(_shown(merged, lines, output)), as_json=as_json)  # fmt: skip
+    return int(merged["exit_code"])
+
+
+def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
+    from pytest_ragbench.gates.rules import parse_rule, parse_rules
+
+    own = [parse_rule(text) for text in typed]
+    names = {rule.name for rule in own}
+    return [rule for rule in parse_rules(settings.gates) if rule.name not in names] + own
+
+
+def _shown(merged: dict[str, Any], lines: list[str], output: Path | None) -> Iterator[str]:
+    from pytest_ragbench.metrics.registry import TIERS
+    from pytest_ragbench.report.merging import summary_of
+    from pytest_ragbench.report.summary import call_lines, table
+
+    summary = summary_of(merged)
+    if summary.rows:
+        yield from table(summary.ordered_rows(TIERS), summary.bands())
+    yield summary.outcome_line() or "no results"
+    yield from call_lines(summary.books)
+    yield from lines
+    parts = [f"{len(merged['results'])} results of {len(merged['run']['shards'])} shards"]
+    parts += [] if merged["complete"] else ["not complete"]
+    parts += [f"written to {output}"] if output is not None else []
+    yield ", ".join(parts)

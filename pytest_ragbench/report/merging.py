@@ -1,0 +1,227 @@
+"""Reports of the shards of one run, as the report that one run would have written."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.report.json_report import SCHEMA, VERSION
+from pytest_ragbench.report.summary import Summary
+
+if TYPE_CHECKING:
+    from pytest_ragbench.gates.rules import Rule
+    from pytest_ragbench.settings import GatingSettings
+
+_OK, _FAILED, _INTERRUPTED, _INTERNAL, _USAGE, _NO_TESTS, _UNSCORED = 0, 1, 2, 3, 4, 5, 8
+_OF_GATES = (_FAILED, 9, 10)
+_QUANTILES = ("p50", "p95")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One report, and the name to call it by."""
+
+    name: str
+    report: Mapping[str, Any]
+
+
+def read_shards(paths: Sequence[Path]) -> list[Shard]:
+    """The reports in the files, checked.
+
+    Raises
+    ------
+    UsageError
+        A file is no report, or is given twice.
+    """
+    from pytest_ragbench.report.reading import read_report
+
+    shards: list[Shard] = []
+    for path in paths:
+        read_report(path)
+        shards.append(Shard(str(path), json.loads(path.read_text(encoding="utf-8"))))
+    runs: dict[str, str] = {}
+    for shard in shards:
+        run = shard.report["run"]["id"]
+        if run in runs:
+            raise UsageError(f"{shard.name} and {runs[run]} are reports of the same run")
+        runs[run] = shard.name
+    return shards
+
+
+def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None = None) -> dict[str, Any]:
+    """One report of all results.
+
+    Parameters
+    ----------
+    newest
+        Of a test that several shards ran, take the result of the one that began last.
+    expected
+        So many shards there should be; with fewer the report is not complete.
+
+    Raises
+    ------
+    UsageError
+        Several shards ran the same test, and ``newest`` is not set.
+    """
+    from pytest_ragbench import __version__
+
+    ordered = sorted(shards, key=lambda shard: shard.report["run"]["started"])
+    results = _results(ordered, newest)
+    summary = Summary()
+    for record in results:
+        summary.add_record(record)
+    for shard in ordered:
+        summary.add_books(_books(shard.report.get("summary") or {}))
+    missing = expected is not None and len(shards) < expected
+    warnings = [text for shard in ordered for text in shard.report.get("warnings") or ()]
+    warnings += _differences(ordered)
+    if missing:
+        warnings.append(f"{len(shards)} of {expected} shards are here; the results of the others are missing")
+    complete = not missing and all(shard.report.get("complete") is True for shard in ordered)
+    first = ordered[0].report["run"]
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "run": {
+            **first,
+            "id": uuid.uuid4().hex,
+            "ragbench": __version__,
+            "shards": [s.name for s in ordered],
+        },
+        "results": results,
+        "complete": complete,
+        "exit_code": _exit_code(ordered, results, complete),
+        "finished": max((shard.report.get("finished") or 0.0 for shard in ordered), default=0.0),
+        "summary": summary.to_dict(summary.bands()),
+        "lost": sorted({name for shard in ordered for name in shard.report.get("lost") or ()}),
+        "warnings": list(dict.fromkeys(warnings)),
+        "gates": [],
+    }
+
+
+def summary_of(report: Mapping[str, Any]) -> Summary:
+    """The sums of a report, to be shown."""
+    summary = Summary()
+    for record in report["results"]:
+        summary.add_record(record)
+    summary.add_books(_books(report["summary"]))
+    return summary
+
+
+def decide(
+    report: dict[str, Any], rules: Sequence[Rule], gating: GatingSettings, baseline: Path | None
+) -> list[str]:
+    """Hold a merged report against gates and put their verdicts and exit code into it; returns lines to show."""
+    from pytest_ragbench.gates.baseline import baseline_from, compare_all, read_baseline
+    from pytest_ragbench.gates.observations import Observations
+    from pytest_ragbench.gates.verdicts import Conditions, evaluate
+
+    old = read_baseline(baseline) if baseline is not None else None
+    observed = Observations(report["results"])
+    new = baseline_from(report, name="these shards")
+    conditions = Conditions(
+        max_unscored=gating.max_unscored,
+        clusters=gating.clusters,
+        complete=report["complete"],
+        baseline=old,
+        new=new,
+    )
+    verdicts = evaluate(rules, observed, conditions)
+    report["gates"] = [verdict.to_dict() for verdict in verdicts]
+    lines = [f"{verdict.outcome:<10} {verdict.rule.text}   {verdict.reason}" for verdict in verdicts]
+    if old is not None:
+        comparisons = compare_all(new, old)
+        told = [{"metric": each.metric, **each.to_dict()} for each in comparisons]
+        report["baseline"] = {"name": old.name, "metrics": told}
+        lines += [
+            f"compared with {old.name}",
+            *(f"  {line}" for each in comparisons for line in each.lines()),
+        ]
+    outcomes = {verdict.outcome for verdict in verdicts}
+    code = report["exit_code"]
+    if code in (_OK, _UNSCORED, _NO_TESTS):
+        if "FAIL" in outcomes:
+            report["exit_code"] = _FAILED
+        elif code != _NO_TESTS and any(verdict.broken for verdict in verdicts):
+            report["exit_code"] = 9
+        elif code == _OK and "UNDECIDED" in outcomes and gating.undecided == "fail":
+            report["exit_code"] = 10
+    return lines
+
+
+def _results(shards: Sequence[Shard], newest: bool) -> list[Mapping[str, Any]]:
+    """In the order of the shards; a test may have several in one: of its setup and of its teardown."""
+    found: dict[str, tuple[str, list[Mapping[str, Any]]]] = {}
+    for shard in shards:
+        for record in shard.report["results"]:
+            test = record["test"]
+            if test not in found or (newest and found[test][0] != shard.name):
+                found[test] = (shard.name, [])
+            if found[test][0] != shard.name:
+                raise UsageError(
+                    f"{test} was run in {found[test][0]} and in {shard.name}; split the tests so that each is run "
+                    f"once, or take the later results with --newest"
+                )
+            found[test][1].append(record)
+    return [record for _, records in found.values() for record in records]
+
+
+def _books(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Calls by kind and by model, as they were before they were summed up."""
+    books: dict[str, dict[str, Any]] = {}
+    for kind, entries in (summary.get("calls") or {}).items():
+        books[kind] = {
+            name: value for name, value in entries.items() if name not in _QUANTILES and value is not None
+        }
+    for entries in summary.get("models") or ():
+        name = f"{entries['kind']} {entries['model']}"
+        books[name] = {key: value for key, value in entries.items() if key not in ("kind", "model")}
+    return books
+
+
+def _differences(shards: Sequence[Shard]) -> Iterable[str]:
+    """In what shards of one run should not differ."""
+    runs = [shard.report["run"] for shard in shards]
+    for name in ("settings", "ragbench", "python"):
+        values = list(dict.fromkeys(str(run.get(name, "")) for run in runs))
+        if len(values) > 1:
+            yield f"the shards differ in {name}: {' | '.join(values)}"
+    commits = list(dict.fromkeys((run.get("git") or {}).get("commit", "") for run in runs))
+    if len(commits) > 1:
+        yield f"the shards ran on different commits: {', '.join(commit[:12] or 'unknown' for commit in commits)}"
+
+
+def _exit_code(shards: Sequence[Shard], results: Sequence[Mapping[str, Any]], complete: bool) -> int:
+    """What one run of all these tests would have ended with, before its gates."""
+    codes = {_without_gates(shard) for shard in shards}
+    for worst in (_INTERNAL, _INTERRUPTED, _FAILED):
+        if worst in codes:
+            return worst
+    if _USAGE in codes:
+        return _USAGE
+    others = codes - {_OK, _NO_TESTS, _UNSCORED}
+    if others:
+        return max(others)
+    if not complete:
+        return _INTERNAL  # results are missing, and nothing else is known to be wrong
+    if _UNSCORED in codes:
+        return _UNSCORED
+    return _OK if results else _NO_TESTS
+
+
+def _without_gates(shard: Shard) -> int:
+    """A shard's exit code; where its own gates may have made it, that of its tests."""
+    code = shard.report.get("exit_code")
+    if code is None:
+        return _INTERRUPTED
+    if not shard.report.get("gates") or code not in _OF_GATES:
+        return int(code)
+    kinds = {record["kind"] for record in shard.report["results"] if record["outcome"] in ("failed", "error")}
+    if kinds & {None, "quality"}:
+        return _FAILED
+    return _USAGE if "usage" in kinds else _UNSCORED if kinds else _OK

@@ -1,0 +1,122 @@
+"""Reports of shards, merged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.report.merging import Shard, merge, read_shards
+from pytest_ragbench.report.reading import report_from
+from pytest_ragbench.report.summary import Summary
+
+
+def record(
+    test: str, value: float | None, outcome: str = "passed", kind: str | None = None
+) -> dict[str, Any]:
+    score: dict[str, Any] = {"metric": "mrr", "tier": "retrieval", "sample": 0, "count": 1, "value": value}
+    score |= {"threshold": ">=0.5", "passed": value is not None and value >= 0.5, "band": None, "error": None}
+    score["usage"] = {"calls": 1, "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.25}
+    sample = {"id": test, "question": f"{test}?"}
+    return {"test": test, "outcome": outcome, "kind": kind, "samples": [sample], "scores": [score]}
+
+
+def shard(name: str, started: float, *records: dict[str, Any], code: int = 0, **more: Any) -> Shard:
+    summary = Summary()
+    for each in records:
+        summary.add_record(each)
+    page = {"calls": 2, "stored": 1, "failed": 0, "prompt_tokens": 20, "completion_tokens": 2, "cost": 0.5}
+    summary.add_books({"judge": {**page, "latencies": [started, started + 1]}, "judge openai:m": page})
+    run = {"id": name, "started": started, "settings": "judge openai", "ragbench": "0.1.0", "python": "3"}
+    report = {"schema": "ragbench-report", "version": 1, "run": run, "results": list(records)}
+    report |= {"complete": True, "exit_code": code, "finished": started + 9, "lost": [], "warnings": []}
+    return Shard(name, json.loads(json.dumps({**report, "summary": summary.to_dict({}), **more})))
+
+
+ONE = shard("one.json", 1.0, record("a", 1.0), record("b", 0.5))
+TWO = shard("two.json", 2.0, record("c", 0.0, "failed", "quality"), code=1)
+
+
+def test_sums_are_those_of_one_run() -> None:
+    merged = merge([TWO, ONE])
+    assert [each["test"] for each in merged["results"]] == ["a", "b", "c"]
+    [row] = merged["summary"]["metrics"]
+    assert (row["mean"], row["n_scored"], row["n_missed"], row["cost"]) == (0.5, 3, 1, 0.75)
+    calls = merged["summary"]["calls"]["judge"]
+    assert (calls["calls"], calls["stored"], calls["cost"]) == (4, 2, 1.0)
+    assert (calls["p50"], calls["p95"]) == (2.0, 3.0)
+    [model] = merged["summary"]["models"]
+    assert (model["model"], model["calls"]) == ("openai:m", 4)
+    assert merged["summary"]["outcomes"] == {"passed": 2, "quality": 1}
+    assert (merged["exit_code"], merged["complete"], merged["warnings"]) == (1, True, [])
+    assert report_from(merged).summary is not None
+    again = merge([Shard("m", merged), shard("d.json", 3.0, record("d", 1.0))])
+    assert len(again["results"]) == 4
+
+
+def test_a_test_of_two_shards_is_refused_or_the_later_one_is_taken() -> None:
+    rerun = shard("rerun.json", 5.0, record("c", 1.0))
+    with pytest.raises(UsageError, match="c was run in two.json and in rerun.json"):
+        merge([ONE, TWO, rerun])
+    merged = merge([rerun, ONE, TWO], newest=True)
+    assert merged["summary"]["metrics"][0]["n_missed"] == 0
+    assert len(merged["results"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ((0, 0), 0),
+        ((0, 1), 1),
+        ((8, 0), 8),
+        ((8, 1), 1),
+        ((4, 8), 4),
+        ((4, 1), 1),
+        ((3, 1), 3),
+        ((0, 5), 0),
+        ((0, 7), 7),
+    ],
+)
+def test_exit_codes(codes: tuple[int, int], expected: int) -> None:
+    for pair in (codes, codes[::-1]):
+        shards = [shard(f"{n}", n, record(f"t{n}", 1.0), code=code) for n, code in enumerate(pair)]
+        assert merge(shards)["exit_code"] == expected
+
+
+def test_what_a_shard_s_own_gates_said_is_left_out() -> None:
+    gated = shard("g.json", 3.0, record("d", 1.0), code=1, gates=[{"outcome": "FAIL"}])
+    assert merge([ONE, gated])["exit_code"] == 0
+    failed = shard("g.json", 3.0, record("d", 0.0, "failed", "quality"), code=1, gates=[{"outcome": "FAIL"}])
+    assert merge([ONE, failed])["exit_code"] == 1
+    judge = shard("g.json", 3.0, record("d", None, "error", "judge"), code=9, gates=[{"outcome": "FAIL"}])
+    assert merge([ONE, judge])["exit_code"] == 8
+
+
+def test_what_is_missing_is_told_and_never_green() -> None:
+    merged = merge([ONE], expected=2)
+    assert (merged["complete"], merged["exit_code"]) == (False, 3)
+    assert "1 of 2 shards are here" in merged["warnings"][0]
+    killed = shard("k.json", 3.0, record("d", 1.0), complete=False, exit_code=None, summary=None)
+    merged = merge([ONE, killed])
+    assert (merged["complete"], merged["exit_code"]) == (False, 2)
+
+
+def test_differences_between_the_shards_are_told() -> None:
+    other = shard("o.json", 3.0, record("d", 1.0))
+    other.report["run"]["settings"] = "judge local"
+    other.report["run"]["git"] = {"commit": "abcdef0123456789"}
+    told = merge([ONE, other])["warnings"]
+    assert "the shards differ in settings: judge openai | judge local" in told
+    assert "the shards ran on different commits: unknown, abcdef012345" in told
+
+
+def test_files_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(ONE.report))
+    with pytest.raises(UsageError, match=r"a\.json and .*a\.json are reports of the same run"):
+        read_shards([path, path])
+    with pytest.raises(UsageError, match=r"b\.json"):
+        read_shards([tmp_path / "b.json"])
