@@ -199,6 +199,9 @@ class Settings(_Section):
     )
     rag: RagSettings = RagSettings()
     providers: Mapping[str, ProviderSettings] = {}
+    lang: Literal["en", "ru", "ja"] = Field(
+        default="en", description="Language in which reports explain metrics."
+    )
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     thresholds: Mapping[str, str | float] = {}

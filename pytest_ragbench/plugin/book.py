@@ -195,6 +195,8 @@ class RunBook:
         return given
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in self._outputs.annotations:  # GitHub reads them wherever they stand
+            terminalreporter.line(line)
         if self._summary is not None and (self._summary.rows or self._summary.outcomes):
             self._show(terminalreporter, self._summary)
         if self._gates is not None:

@@ -60,6 +60,10 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             from pytest_ragbench.report.failure import evidence_text
 
             data["evidence"] = evidence_text(results)
+        if item.config.getoption("allure_report_dir", None) or item.config.getoption("htmlpath", None):
+            from pytest_ragbench.plugin.others import tell_others
+
+            tell_others(item, report, data["record"], results)
         item.user_properties += properties(results, kind)
         report.user_properties = [(str(name), _plain(value)) for name, value in item.user_properties]
         results.clear()
@@ -83,20 +87,21 @@ def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pyte
     name = f"{type(error).__module__}.{type(error).__qualname__}: "
     # The type tells one kind of error from another; a failure needs none, its first line stands alone.
     said = message if kind == "quality" else f"{type(error).__name__}: {message}"
+    headline = said.partition("\n")[0]  # the message attribute in JUnit; the whole text stands in the element
     last = traceback.reprentries[-1] if traceback.reprentries else None
     hidden = str(getattr(traceback, "extraline", "") or "").startswith("All traceback entries are hidden")
     if crash is None or hidden:  # a test without Python
-        crash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, said)
+        crash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, headline)
     where = getattr(getattr(last, "reprfileloc", None), "path", "") or ""
     if last is None or hidden or _is_ours(where):
         lines = [f"E   {line}" for line in said.splitlines()]
-        crash = ReprFileLocation(crash.path, crash.lineno, said)
+        crash = ReprFileLocation(crash.path, crash.lineno, headline)
         plain_traceback = ReprTraceback(
             [ReprEntryNative([line + "\n" for line in lines])], None, style="native"
         )
         report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
         return
-    crash.message = said
+    crash.message = headline
     if isinstance(longrepr, ExceptionChainRepr):
         longrepr.chain = longrepr.chain[-1:]
     last.lines[:] = [

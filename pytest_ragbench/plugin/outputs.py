@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.plugin.github import on_github, tell_github
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ class Outputs:
         self.config = config
         self.state = state
         self.lines: list[str] = []
+        self.annotations: list[str] = []
 
     @property
     def wanted(self) -> bool:
-        return any(self._path(name) for name in ("ragbench_csv", "ragbench_html"))
+        return on_github() or any(self._path(name) for name in ("ragbench_csv", "ragbench_html"))
 
     def check(self) -> None:
         """Before anything is paid for: can the files be written?"""
@@ -48,12 +50,17 @@ class Outputs:
 
         if path := self._path("ragbench_csv"):
             attempt(lambda: self._csv(path, records))
-        if page := self._path("ragbench_html"):
+        page = self._path("ragbench_html")
+        if page or on_github():
             from pytest_ragbench.report.json_report import SCHEMA, VERSION
             from pytest_ragbench.report.reading import report_from
 
             head = {"schema": SCHEMA, "version": VERSION, "run": run, "results": records}
-            attempt(lambda: self._html(page, report_from({**head, **end})))
+            report = report_from({**head, **end})
+            if page:
+                attempt(lambda: self._html(page, report))
+            if on_github():
+                attempt(lambda: self.annotations.extend(tell_github(report)))
         return problems
 
     def _csv(self, path: Path, records: Sequence[Mapping[str, Any]]) -> None:
@@ -64,7 +71,7 @@ class Outputs:
     def _html(self, path: Path, report: Report) -> None:
         from pytest_ragbench.report.html import write_html
 
-        write_html(path, report, baseline=self._baseline())
+        write_html(path, report, baseline=self._baseline(), lang=self.state.settings.lang)
         self.lines.append(f"page: {path}")
 
     def _baseline(self) -> Report | None:

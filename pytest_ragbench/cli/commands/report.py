@@ -18,7 +18,7 @@ from pytest_ragbench.report.reading import read_report
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The page: FILE.html.",
+    help="FILE.html, or FILE.md.",
 )
 @click.option(
     "--trend",
@@ -33,18 +33,29 @@ from pytest_ragbench.report.reading import read_report
     metavar="RUN",
     help="An earlier run's JSON report: questions are shown beside what they came to there.",
 )
-def command(run: Path, output: Path, trend: tuple[Path, ...], baseline: Path | None) -> None:
-    """Make a report for the browser from RUN, a file that `pytest --ragbench-json` wrote.
+@click.option(
+    "--lang", type=click.Choice(["en", "ru", "ja"]), default="en", help="Of the explanations of metrics."
+)
+def command(run: Path, output: Path, trend: tuple[Path, ...], baseline: Path | None, lang: str) -> None:
+    """Make a report, for the browser or in Markdown, from RUN, a file that `pytest --ragbench-json` wrote.
 
     \b
     Example:
       ragbench report run.json -o report.html
+      ragbench report run.json -o summary.md
     """
     from pytest_ragbench.report.html import write_html
 
+    if output.suffix.lower() == ".md":
+        from pytest_ragbench.report.markdown import markdown_report
+
+        text = markdown_report(read_report(run))
+        output.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        click.echo(f"{output}", err=True)
+        return
     if output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: a report for the browser ends in .html")
+        raise UsageError(f"{output}: a report ends in .html, or in .md for Markdown")
     earlier = sorted((read_report(path) for path in trend), key=lambda report: report.run.started)
     old = read_report(baseline) if baseline else None
-    write_html(output, read_report(run), trend=earlier, baseline=old)
+    write_html(output, read_report(run), trend=earlier, baseline=old, lang=lang)
     click.echo(f"{output}", err=True)

@@ -108,7 +108,7 @@ def html_report(
         by_name=by_name,
         others=[result for result in report.results if not about_one_question(result)],
         explained=_explained(found, lang),
-        words={"what": "what is it?"},
+        explained_lang=lang,
     )  # fmt: skip
 
 
@@ -232,11 +232,7 @@ def _trend(reports: Sequence[Report]) -> dict[str, Any] | None:
 
 
 def _explained(found: Sequence[Figure], lang: str) -> dict[str, str]:
-    from pytest_ragbench.report.figures import known
+    from pytest_ragbench.report.explanations import explanation
 
-    told = {}
-    for figure in found:
-        metric = known(figure.metric)
-        if metric is not None:
-            told[figure.metric] = metric.summary
-    return told
+    told = {figure.metric: explanation(figure.metric, lang) for figure in found}
+    return {metric: text for metric, text in told.items() if text}

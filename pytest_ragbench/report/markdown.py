@@ -1,0 +1,115 @@
+"""A run in Markdown, for a pull request or a job's page, and as annotations where GitHub runs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from pytest_ragbench.report.clean import one_line
+from pytest_ragbench.report.figures import figures
+from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
+from pytest_ragbench.report.reading import Asked, Report, Result, Sample
+
+_SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
+_WORST = 10
+ANNOTATIONS = 10
+"""GitHub shows no more of one kind for a step."""
+
+
+def markdown_report(report: Report) -> str:
+    """The outcome, the gates, the metrics and the worst questions. Texts of the run are escaped."""
+    parts = [f"## RAG quality: {_outcome(report)}", ""]
+    if not report.complete:
+        parts += ["**The run is incomplete.**", ""]
+    if report.gates:
+        parts += ["| | gate | value | reason |", "|---|---|---|---|"]
+        parts += [
+            f"| {_SIGNS[gate.verdict]} {gate.verdict} | {_text(gate.gate, 100)} | {_number(gate.value)} "
+            f"| {_text(gate.reason, 300)} |"
+            for gate in report.gates
+        ]
+        parts.append("")
+    found = figures(report)
+    if found:
+        parts += [
+            "| tier | metric | mean | 95 % interval | scored | missed | band |",
+            "|---|---|---:|---|---:|---:|---|",
+        ]
+    for figure in found:
+        interval = f"{figure.interval.low:.3f} … {figure.interval.high:.3f}" if figure.interval else "–"
+        missed = f"{figure.missed}/{figure.asserted}" if figure.asserted else "–"
+        parts.append(
+            f"| {figure.tier.replace('_', ' ')} | {_text(figure.metric, 80)} | {_number(figure.mean)} | {interval} "
+            f"| {figure.scored}/{figure.total} | {missed} | {figure.band or '–'} |"
+        )
+    rows = rows_of(report)
+    bad = worst(rows, _WORST)
+    if bad:
+        parts += ["", f"### The worst of {len(rows)} questions", ""]
+    for row in bad:
+        said = next((test.message for test in row.tests if test.message), None)
+        said = said or next((score.reason for _, score in row.scores if score.passed is False), "")
+        parts.append(f"- **{_text(row.sample.question, 200)}** — {_text(said, 300)}")
+    spent = [entry.cost for entry in report.summary.calls.values() if entry.cost] if report.summary else []
+    if spent:
+        parts += ["", f"Cost: ${sum(spent):.4f}"]
+    return "\n".join(parts) + "\n"
+
+
+def github_annotations(report: Report, limit: int = ANNOTATIONS) -> Iterator[str]:
+    """``::error file=...,line=...::message`` for each question that failed or has no score.
+
+    The file is told from the top of the working tree, as GitHub wants it; a question that is written in no
+    file has none.
+    """
+    shown = 0
+    for result in report.results:
+        if result.outcome not in ("failed", "error") or result.kind is None or not about_one_question(result):
+            continue
+        if shown == limit:
+            return
+        shown += 1
+        yield _annotation(report, result)
+
+
+def _annotation(report: Report, result: Result) -> str:
+    asked: list[Sample | Asked] = [*result.samples, *result.questions]
+    place = next(((one.file, one.line) for one in asked if one.file), (None, None))
+    fields = []
+    if place[0]:
+        folder = report.run.git.directory if report.run.git else ""
+        fields.append(("file", str(PurePosixPath(folder) / place[0])))
+        fields += [("line", str(place[1]))] if place[1] else []
+    question = asked[0].question if asked else result.question_id or result.test
+    fields.append(("title", one_line(question, 100)))
+    told = ",".join(f"{name}={_command(value, in_field=True)}" for name, value in fields)
+    return f"::error {told}::{_command(one_line(result.message or result.kind or '', 500))}"
+
+
+def _command(text: str, *, in_field: bool = False) -> str:
+    """Escaped as GitHub's workflow commands want it."""
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if in_field else text
+
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
+
+
+def _text(text: str, limit: int) -> str:
+    """A text of the run that Markdown and HTML take for nothing but text."""
+    line = _SPECIAL.sub(r"\\\1", one_line(text, limit))
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # No link, and nobody is called.
+    return line.replace("://", ":&#8203;//").replace("@", "&#64;")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _outcome(report: Report) -> str:
+    counts: dict[str, int] = {}
+    for result in report.results:
+        counts[result.outcome] = counts.get(result.outcome, 0) + 1
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "no tests"
