@@ -84,6 +84,9 @@ _HOME = {
     "assert_string_similarity": "asserts",
     "assert_token_f1": "asserts",
     "assert_over": "sets",
+    "assert_same_meaning": "variants",
+    "shuffled_contexts": "variants",
+    "with_distractor": "variants",
     "score_over": "sets",
     "metric": "metrics.registry",
     "Metric": "metrics.registry",
@@ -336,6 +339,9 @@ if TYPE_CHECKING:
     from pytest_ragbench.sets import assert_over as assert_over
     from pytest_ragbench.sets import score_over as score_over
     from pytest_ragbench.thresholds import Threshold as Threshold
+    from pytest_ragbench.variants import assert_same_meaning as assert_same_meaning
+    from pytest_ragbench.variants import shuffled_contexts as shuffled_contexts
+    from pytest_ragbench.variants import with_distractor as with_distractor
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the names above, and of nothing else
 

@@ -16,6 +16,7 @@ from pytest_ragbench.judge.rendering import nonce_for, prompt_version, render, t
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.judge.tasks_answer import CheckConsistency, CompareClaims, GradeEndToEnd
 from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
+from pytest_ragbench.judge.tasks_generate import CheckCase, Rephrase, WriteCases
 from pytest_ragbench.judge.tasks_rating import (
     CheckAspect,
     ConfirmAccuracy,
@@ -50,6 +51,9 @@ def tasks(lang: str) -> list[Task[Any]]:
         RateGroundedness(grounded),
         CheckAspect(grounded, "Is it short?"),
         RateRubric(pair, ((1, "bad"), (3, "good"))),
+        WriteCases((chunk, answer), "multi"),
+        CheckCase(question, answer, (chunk,)),
+        Rephrase(question),
     ]
 
 

@@ -1,0 +1,1 @@
+"""Question sets from documents, and variants of questions."""

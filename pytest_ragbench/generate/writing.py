@@ -1,0 +1,219 @@
+"""Questions written by an LLM from documents, each checked before it is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import JudgeError, UsageError
+from pytest_ragbench.generate.documents import Passage
+from pytest_ragbench.judge.tasks_generate import CheckCase, Kind, Rephrase, WriteCases, WrittenCase
+from pytest_ragbench.questions import ids
+from pytest_ragbench.samples import Question
+
+if TYPE_CHECKING:
+    from pytest_ragbench.embeddings import Embedder
+    from pytest_ragbench.judge.base import Judge
+
+KINDS: tuple[Kind, ...] = ("single", "multi", "paraphrased", "unanswerable")
+SAME = 0.95
+"""Cosine from which two questions are one."""
+
+
+@dataclass
+class Generated:
+    """What came of it. ``rejected`` holds questions and why; ``failed`` are calls without a usable reply."""
+
+    questions: list[Question] = field(default_factory=list)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[JudgeError] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    kind: Kind
+    passages: tuple[Passage, ...]
+    case: WrittenCase
+
+
+async def generate(
+    passages: Sequence[Passage],
+    judge: Judge,
+    *,
+    count: int,
+    kinds: Sequence[Kind] = KINDS,
+    embedder: Embedder | None = None,
+    seed: int = 0,
+    progress: Callable[[Generated], None] = lambda generated: None,
+) -> Generated:
+    """Write up to ``count`` questions about the passages, kinds in turn; fewer where passages run out.
+
+    Every question is checked by the judge: it is answerable (or not, as its kind says) from its passages, and
+    its answer is right. One that is nearly the same as another (cosine of at least :data:`SAME`; without an
+    embedder, the same letters) is left out.
+
+    Parameters
+    ----------
+    judge
+        An LLM: the local judge writes nothing.
+    seed
+        Chooses the passages; the same seed asks the same, and what was asked is in the store.
+
+    Raises
+    ------
+    UsageError
+        The judge can't write.
+    """
+    if judge.tasks is not None and "write_cases" not in judge.tasks:
+        raise UsageError(
+            f"generate needs an LLM, and the judge {judge.name!r} is none: set OPENAI_API_KEY and "
+            "RAGBENCH_JUDGE=openai:MODEL, or a provider in ragbench.toml"
+        )
+    generated = Generated()
+    vectors: list[Any] = []
+    plan = _plan(passages, kinds, seed)
+    while len(generated.questions) < count:
+        missing = count - len(generated.questions)
+        turn = [wanted for _, wanted in zip(range(max(1, missing // 2)), plan, strict=False)]
+        if not turn:
+            break
+        for drafts in await asyncio.gather(
+            *(_written(judge, kind, about, generated) for kind, about in turn)
+        ):
+            for draft in drafts:
+                if len(generated.questions) < count:
+                    await _take(draft, judge, embedder, vectors, generated)
+        progress(generated)
+    return generated
+
+
+def _plan(
+    passages: Sequence[Passage], kinds: Sequence[Kind], seed: int
+) -> Iterator[tuple[Kind, tuple[Passage, ...]]]:
+    """Kinds in turn, each over all passages in an order of its own; pairs of neighbours for two hops."""
+    singles = [(passage,) for passage in passages]
+    pairs = list(pairwise(passages))
+    lists: dict[Kind, list[tuple[Passage, ...]]] = {}
+    for kind in kinds:
+        lists[kind] = [*(pairs if kind == "multi" else singles)]
+        random.Random(f"{seed}:{kind}").shuffle(lists[kind])  # noqa: S311 - no secret
+    for round_ in range(max(map(len, lists.values()), default=0)):
+        for kind in kinds:
+            if round_ < len(lists[kind]):
+                yield kind, lists[kind][round_]
+
+
+async def _written(
+    judge: Judge, kind: Kind, about: tuple[Passage, ...], generated: Generated
+) -> list[_Draft]:
+    try:
+        answered = await judge.ask(WriteCases(tuple(passage.text for passage in about), kind))
+    except JudgeError as error:
+        generated.failed.append(error)
+        return []
+    return [_Draft(kind, about, case) for case in answered.reply.cases]
+
+
+async def _take(
+    draft: _Draft, judge: Judge, embedder: Embedder | None, vectors: list[Any], generated: Generated
+) -> None:
+    text = draft.case.question.strip()
+    known = {_folded(question.question) for question in generated.questions}
+    if not text or _folded(text) in known:
+        generated.rejected.append((text, "asked already" if text else "blank"))
+        return
+    try:
+        why = await _fault(draft, judge)
+    except JudgeError as error:
+        generated.failed.append(error)
+        return
+    vector = None
+    if not why and embedder is not None:
+        [vector] = await embedder.embed([text])
+        if any(_cosine(vector, other) >= SAME for other in vectors):
+            why = "nearly the same as another question"
+    if why:
+        generated.rejected.append((text, why))
+        return
+    if vector is not None:
+        vectors.append(vector)
+    generated.questions.append(_question(draft))
+
+
+async def _fault(draft: _Draft, judge: Judge) -> str:
+    """Why the question can't be taken; blank where it can."""
+    case, answer = draft.case, draft.case.answer.strip()
+    wants_none = draft.kind == "unanswerable"
+    if not wants_none and not answer:
+        return "it has no answer"
+    if draft.kind == "multi" and len(set(case.chunks)) < 2:
+        return "one passage is enough"
+    texts = tuple(passage.text for passage in draft.passages)
+    verdict = (await judge.ask(CheckCase(case.question, "" if wants_none else answer, texts))).reply
+    if verdict.answerable == wants_none:
+        return f"it is {'' if wants_none else 'not '}answered by its passages: {verdict.reason}"
+    return "" if verdict.right else f"the answer is not right: {verdict.reason}"
+
+
+def _question(draft: _Draft) -> Question:
+    case = draft.case
+    numbers = list(dict.fromkeys(case.chunks)) or list(range(1, len(draft.passages) + 1))
+    used = [draft.passages[number - 1] for number in numbers]
+    unanswerable = draft.kind == "unanswerable"
+    documents = list(dict.fromkeys(passage.document for passage in draft.passages))
+    return Question(
+        id=ids.distinct_slug(case.question.strip()),
+        question=case.question.strip(),
+        reference=None if unanswerable else case.answer.strip(),
+        reference_contexts=None if unanswerable else tuple(passage.text for passage in used),
+        relevant_ids=None if unanswerable else dict.fromkeys((passage.id for passage in used), 1.0),
+        should_abstain=unanswerable,
+        tags=(draft.kind,),
+        metadata={"documents": documents, "reviewed": False},
+    )
+
+
+async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int = 2) -> list[Question]:
+    """Other ways to ask each question: same reference and relevant ids, ``variant_of`` in their metadata.
+
+    Raises
+    ------
+    JudgeError
+        A question got no usable reply.
+    UsageError
+        The judge is no LLM.
+    """
+    if judge.tasks is not None and "rephrase" not in judge.tasks:
+        raise UsageError(f"paraphrases need an LLM, and the judge {judge.name!r} is none")
+    answers = await asyncio.gather(*(judge.ask(Rephrase(each.question, count)) for each in questions))
+    found = []
+    for question, answered in zip(questions, answers, strict=True):
+        texts = dict.fromkeys(text.strip() for text in answered.reply.questions if text.strip())
+        others = [text for text in texts if _folded(text) != _folded(question.question)][:count]
+        for number, text in enumerate(others, start=1):
+            found.append(_variant(question, text, number))
+    return found
+
+
+def _variant(question: Question, text: str, number: int) -> Question:
+    from dataclasses import replace
+
+    told = {**question.metadata, "variant_of": question.id, "reviewed": False}
+    name = f"{question.id}~{number}"
+    return replace(
+        question, id=name, question=text, answer=None, contexts=None, context_ids=None, metadata=told
+    )
+
+
+def _folded(text: str) -> str:
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
+def _cosine(one: Any, other: Any) -> float:
+    import numpy as np
+
+    return float(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other)))
