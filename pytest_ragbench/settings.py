@@ -204,6 +204,8 @@ class Settings(_Section):
     )
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
+    history: str | None = Field(default=None, description="SQLite file that each run is added to.")
+    history_keep: int = Field(default=500, ge=1, description="So many runs are kept in it, the latest ones.")
     thresholds: Mapping[str, str | float] = {}
     budget: BudgetSettings = BudgetSettings()
     gates: Mapping[str, str | float | bool] = Field(

@@ -19,6 +19,7 @@ SETTINGS = {
     "ragbench_replay": "replay",
     "ragbench_recorded": "recorded",
     "ragbench_baseline": "gating.baseline",
+    "ragbench_history": "history",
 }
 
 
@@ -103,6 +104,11 @@ def add_options(parser: pytest.Parser) -> None:
         "--ragbench-verbose",
         action="store_true",
         help="Show what the scores of passing questions rest on, too.",
+    )
+    group.addoption(
+        "--ragbench-history",
+        metavar="FILE",
+        help="Add the run to FILE, for `ragbench history` and the page's trend.",
     )
     group.addoption(
         "--ragbench-html",

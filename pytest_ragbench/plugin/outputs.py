@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ from pytest_ragbench.plugin.github import on_github, tell_github
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
+    from pytest_ragbench.report.history import History
     from pytest_ragbench.report.reading import Report
+
+
+_TREND = 30
+"""So many earlier runs are plotted."""
 
 
 class Outputs:
@@ -28,10 +34,16 @@ class Outputs:
 
     @property
     def wanted(self) -> bool:
-        return on_github() or any(self._path(name) for name in ("ragbench_csv", "ragbench_html"))
+        return (
+            on_github()
+            or self._history is not None
+            or any(self._path(name) for name in ("ragbench_csv", "ragbench_html"))
+        )
 
     def check(self) -> None:
         """Before anything is paid for: can the files be written?"""
+        if self._history is not None:
+            _check_writable(self._history.path, "--ragbench-history")
         for name in ("ragbench_csv", "ragbench_html"):
             if path := self._path(name):
                 _check_writable(path, "--" + name.replace("_", "-"))
@@ -50,8 +62,8 @@ class Outputs:
 
         if path := self._path("ragbench_csv"):
             attempt(lambda: self._csv(path, records))
-        page = self._path("ragbench_html")
-        if page or on_github():
+        page, history = self._path("ragbench_html"), self._history
+        if page or on_github() or history:
             from pytest_ragbench.report.json_report import SCHEMA, VERSION
             from pytest_ragbench.report.reading import report_from
 
@@ -59,6 +71,8 @@ class Outputs:
             report = report_from({**head, **end})
             if page:
                 attempt(lambda: self._html(page, report))
+            if history:  # after the page, whose trend is of earlier runs
+                attempt(lambda: history.add(report, keep=self.state.settings.history_keep))
             if on_github():
                 attempt(lambda: self.annotations.extend(tell_github(report)))
         return problems
@@ -71,8 +85,25 @@ class Outputs:
     def _html(self, path: Path, report: Report) -> None:
         from pytest_ragbench.report.html import write_html
 
-        write_html(path, report, baseline=self._baseline(), lang=self.state.settings.lang)
+        earlier = self._history.runs(_TREND, before=report.run.started) if self._history else []
+        write_html(path, report, trend=earlier, baseline=self._baseline(), lang=self.state.settings.lang)
         self.lines.append(f"page: {path}")
+
+    @cached_property
+    def _history(self) -> History | None:
+        """Where runs are kept, if they are."""
+        if not self.state.is_configured or not self.state.settings.history:
+            return None
+        from pytest_ragbench.report.history import History
+
+        return History(self._from("ragbench_history", self.state.settings.history))
+
+    def _from(self, option: str, given: str) -> Path:
+        """A path as it was given: on the command line from the working directory, else from the root."""
+        typed = self.config.getoption(option) == given
+        return (self.config.invocation_params.dir if typed else self.config.rootpath) / Path(
+            given
+        ).expanduser()
 
     def _baseline(self) -> Report | None:
         """The run that this one is held against, for its answers; the gates have read it before."""
@@ -81,9 +112,7 @@ class Outputs:
             return None
         from pytest_ragbench.report.reading import read_report
 
-        typed = self.config.getoption("ragbench_baseline") == given
-        base = self.config.invocation_params.dir if typed else self.config.rootpath
-        return read_report(base / Path(given).expanduser())
+        return read_report(self._from("ragbench_baseline", given))
 
     def _path(self, name: str) -> Path | None:
         given = self.config.getoption(name)

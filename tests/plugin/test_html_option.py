@@ -39,3 +39,16 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Projec
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ragbench-html *page.html: can't be written: it is a directory"])
     assert rag.questions == []
+
+
+def test_the_history_of_runs_is_the_pages_trend(project: Project, rag: RagServer) -> None:
+    project.write(
+        test_bot_py=TESTS, ragbench_toml='history = "runs/history.sqlite"\nhistory_keep = 2\nlang = "ru"\n'
+    )
+    for _ in range(2):
+        result = project.run("--rag-url", rag.url, "--ragbench-html=page.html")
+        result.assert_outcomes(passed=1)
+    page = ReadPage((project.path / "page.html").read_text(encoding="utf-8"))
+    assert page.shows("Trend over 2 runs")
+    assert page.shows("Достоверность: доля утверждений ответа")
+    assert (project.path / "runs/history.sqlite").is_file()

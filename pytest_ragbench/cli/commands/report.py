@@ -28,6 +28,12 @@ from pytest_ragbench.report.reading import read_report
     help="An earlier run's JSON report to plot before this one; may be given several times.",
 )
 @click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Plot the runs of FILE before this one's.",
+)
+@click.option(
     "--baseline",
     type=click.Path(path_type=Path),
     metavar="RUN",
@@ -36,7 +42,9 @@ from pytest_ragbench.report.reading import read_report
 @click.option(
     "--lang", type=click.Choice(["en", "ru", "ja"]), default="en", help="Of the explanations of metrics."
 )
-def command(run: Path, output: Path, trend: tuple[Path, ...], baseline: Path | None, lang: str) -> None:
+def command(
+    run: Path, output: Path, trend: tuple[Path, ...], history: Path | None, baseline: Path | None, lang: str
+) -> None:
     """Make a report, for the browser or in Markdown, from RUN, a file that `pytest --ragbench-json` wrote.
 
     \b
@@ -55,7 +63,12 @@ def command(run: Path, output: Path, trend: tuple[Path, ...], baseline: Path | N
         return
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: a report ends in .html, or in .md for Markdown")
+    report = read_report(run)
     earlier = sorted((read_report(path) for path in trend), key=lambda report: report.run.started)
+    if history is not None:
+        from pytest_ragbench.report.history import History
+
+        earlier = History(history).runs(before=report.run.started) + earlier
     old = read_report(baseline) if baseline else None
-    write_html(output, read_report(run), trend=earlier, baseline=old, lang=lang)
+    write_html(output, report, trend=earlier, baseline=old, lang=lang)
     click.echo(f"{output}", err=True)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.cli.commands.history import bars
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.report.history import History
+from pytest_ragbench.report.reading import Report
+from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
+from tests.report_html.pages import a_report, a_result
+
+
+def run(number: int, mean: float = 0.5, branch: str = "main", **more: Any) -> Report:
+    summary = {"outcomes": {"passed": 1}, "metrics": [{"metric": "mrr", "tier": "retrieval", "mean": mean}]}
+    git = {"commit": f"{number:040x}", "branch": branch}
+    told = {"id": f"run-{number}", "started": 1_780_000_000.0 + number, "git": git}
+    return a_report([a_result("a")], run=told, summary=summary, **more)
+
+
+def test_runs_come_back_oldest_first_without_their_questions(tmp_path: Path) -> None:
+    history = History(tmp_path / "new" / "history.sqlite")
+    assert history.runs() == []
+    for number in (3, 1, 2):
+        history.add(run(number, branch="main" if number < 3 else "ветка"))
+    history.add(run(2, 0.75))
+    found = history.runs()
+    assert [report.run.id for report in found] == ["run-1", "run-2", "run-3"]
+    assert found[1].summary == run(2, 0.75).summary
+    assert found[1].results == ()
+    assert [report.run.id for report in history.runs(branch="ветка")] == ["run-3"]
+    assert [report.run.id for report in history.runs(1, before=1_780_000_003.0)] == ["run-2"]
+
+
+def test_retention(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.sqlite")
+    for number in range(5):
+        history.add(run(number), keep=3)
+    assert [report.run.id for report in history.runs()] == ["run-2", "run-3", "run-4"]
+    assert history.prune(1) == 2
+    assert [report.run.id for report in history.runs()] == ["run-4"]
+
+
+WRITER = """\
+import sys
+from pathlib import Path
+from pytest_ragbench.report.history import History
+from tests.ground.test_history import run
+for number in range(20):
+    History(Path(sys.argv[1])).add(run(100 * int(sys.argv[2]) + number))
+"""
+
+
+def test_two_processes_write_one_file(tmp_path: Path) -> None:
+    path, root = tmp_path / "history.sqlite", Path(__file__).parents[2]
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*command, str(place)], cwd=root) for place in (1, 2)]
+    assert [writer.wait(120) for writer in writers] == [0, 0]
+    assert len(History(path).runs(100)) == 40
+
+
+def test_what_is_no_history_is_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "text.sqlite"
+    text.write_text("no database, but long enough to be read as one" * 50, encoding="utf-8")
+    other, newer = tmp_path / "other.sqlite", tmp_path / "newer.sqlite"
+    with sqlite3.connect(other) as base:
+        base.execute("CREATE TABLE theirs (a)")
+    with sqlite3.connect(newer) as base:
+        base.execute("PRAGMA user_version = 9")
+    for path, said in ((text, "not a database"), (other, "of something else"), (newer, "newer ragbench")):
+        before = path.read_bytes()
+        with pytest.raises(UsageError, match=said):
+            History(path).add(run(1))
+        assert path.read_bytes() == before
+
+
+def test_bars_are_drawn_on_the_metrics_range() -> None:
+    assert bars("mrr", [0.0, 0.5, None, 1.0]) == "▁▅ █"
+    assert bars("bleu", [50.0]) == "▅"
+    assert bars("judge_latency", [2.0, 4.0]) == "▅█"
+
+
+def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setenv("COLUMNS", "60")
+    for number, mean in ((1, 0.25), (2, 0.75)):
+        cli.write(f"{number}.json", run(number, mean).model_dump_json(by_alias=True))
+    done = cli("history", "h.sqlite", "--add", "1.json", "--add", "2.json")
+    assert done.code == 0
+    head, first, second, _, plot = done.out.splitlines()
+    assert head.split() == ["started", "commit", "branch", "outcome"]
+    assert first.split()[2:] == ["00000000", "main", "1", "passed"]
+    assert len(second) <= 60
+    assert plot == "mrr  ▃▇  0.750  +0.500"
+    assert [told["run"]["id"] for told in cli("history", "h.sqlite", "--json", "-n", "1").data] == ["run-2"]
+    assert "1 runs forgotten" in cli("history", "h.sqlite", "--keep", "1").err
+    assert cli("history", "none.sqlite").code == 4
+    assert "name its file" in cli("history").err
+    assert cli("report", "2.json", "-o", "page.html", "--history", "h.sqlite").code == 0
+
+
+def test_the_configured_history(cli: Cli) -> None:  # noqa: F811
+    cli.write("ragbench.toml", 'history = "h.sqlite"\n')
+    cli.write("1.json", run(1).model_dump_json(by_alias=True))
+    assert "main" in cli("history", "--add", "1.json").out
