@@ -286,15 +286,15 @@ class _Mapper:
                         row, column, "holds 'nan', a missing value written as text; leave the cell blank"
                     )
                     continue
-            kind, _, key = target.partition(".")
-            if kind == "metadata" and key:
+            kind, inside, key = target.partition(".")  # the key may be empty: so is many a first column's name
+            if kind == "metadata" and inside:
                 extra[key] = plain(value)
                 continue
-            read = cells.threshold if key else cells.READ[kind]
+            read = cells.threshold if inside else cells.READ[kind]
             read_value = self.read(row, column, read, value)
-            if key and read_value is not None:
+            if inside and read_value is not None:
                 thresholds[key] = read_value
-            elif not key:
+            elif not inside:
                 fields[target] = read_value
         # A question that could not be read was reported already.
         if len(self.source.problems.found) == before and not (fields.get("question") or "").strip():

@@ -35,6 +35,7 @@ def load(folder: Path, name: str, content: bytes) -> list[Question]:
 @example(("q.json", b"[" * 100_000))
 @example(("q.json", b'[{"question": "x", "relevant_ids": {"a": 1e999}}]'))
 @example(("q.csv", b'question\n"a\n'))
+@example(("q.jsonl", b'{"question": "x", "": "y"}'))
 @example(("q.csv", b"question\x00\nx\x00\n"))
 def test_any_file_is_questions_or_an_error_of_the_file(
     tmp_path_factory: pytest.TempPathFactory, file: tuple[str, bytes]
