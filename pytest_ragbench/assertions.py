@@ -10,7 +10,7 @@ from typing import Any
 from pytest_ragbench import runtime
 from pytest_ragbench.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
 from pytest_ragbench.metrics.registry import Metric
-from pytest_ragbench.metrics.scoring import check, check_judge, compute, needs_embedder, needs_judge
+from pytest_ragbench.metrics.scoring import check, check_judge, needs_embedder, needs_judge
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.runtime import Result, Runtime
 from pytest_ragbench.samples import RagSample
@@ -337,10 +337,22 @@ def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException
     """All jobs at once, on the engine's loop; what has no score is recorded here."""
     __tracebackhide__ = True
 
+    from pytest_ragbench.metrics.voting import decide, votes_for
+
+    settings = here.settings()
+
     async def together() -> list[Score | BaseException]:
         return await asyncio.gather(
             *(
-                compute(job.metric, job.sample, judge=job.judge, embedder=job.embedder, options=job.options)
+                decide(
+                    job.metric,
+                    job.sample,
+                    judge=job.judge,
+                    embedder=job.embedder,
+                    options=job.options,
+                    limit=job.threshold,
+                    votes=votes_for(settings, job.sample),
+                )
                 for job in jobs
             ),
             return_exceptions=True,

@@ -22,8 +22,9 @@ from pytest_ragbench.errors import (
     UsageError,
 )
 from pytest_ragbench.metrics.registry import Metric, check_needs, check_options, find
-from pytest_ragbench.metrics.scoring import check, check_judge, compute, in_range, needs_embedder, needs_judge
+from pytest_ragbench.metrics.scoring import check, check_judge, in_range, needs_embedder, needs_judge
 from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.metrics.voting import decide, votes_for
 from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.runtime import Result, Runtime
 from pytest_ragbench.samples import RagSample
@@ -183,10 +184,19 @@ def _mean(
         any(needs_embedder(known, sample) for known, sample in zip(metrics, samples, strict=True)),
     )  # fmt: skip
 
+    settings = here.settings()
+
     async def all_of_them() -> list[Score | BaseException]:
         return await asyncio.gather(
             *(
-                compute(known, sample, judge=tools.judge, embedder=tools.embedder, options=options)
+                decide(
+                    known,
+                    sample,
+                    judge=tools.judge,
+                    embedder=tools.embedder,
+                    options=options,
+                    votes=votes_for(settings, sample),
+                )
                 for known, sample in zip(metrics, samples, strict=True)
             ),
             return_exceptions=True,

@@ -167,6 +167,21 @@ class RagSettings(_Section):
     reuse_answers: bool = Field(default=False, description="Keep answers for later runs too.")
 
 
+class PanelSettings(_Section):
+    """How several judges become one."""
+
+    aggregate: Literal["mean", "median", "min", "max", "majority", "consensus"] = "median"
+    tolerance: float = Field(
+        default=0.2, ge=0, allow_inf_nan=False, description="How far apart scores may lie for a consensus."
+    )
+    margin: float = Field(
+        default=0.1,
+        ge=0,
+        allow_inf_nan=False,
+        description="How near to the threshold a score is that judge_cascade decides.",
+    )
+
+
 class GatingSettings(_Section):
     """What holds for all gates."""
 
@@ -212,6 +227,15 @@ class Settings(_Section):
         default={}, description="Metric to rule, decided at the end of a run: docs/gates.md."
     )
     gating: GatingSettings = GatingSettings()
+    votes: int = Field(
+        default=1, ge=1, le=15, description="Times that a judge scores a sample; the median counts."
+    )
+    judges: tuple[str, ...] = Field(default=(), description="Several judges, in place of judge.")
+    judge_confirm: str | None = Field(default=None, description="Judge that has to confirm each failure.")
+    judge_cascade: str | None = Field(
+        default=None, description="Judge that decides where the first one's score is near the threshold."
+    )
+    panel: PanelSettings = PanelSettings()
 
     lookahead: int | None = Field(
         default=None,
@@ -370,6 +394,7 @@ def _near(path: list[str]) -> str:
         "rag.retry": RetrySettings,
         "budget": BudgetSettings,
         "gating": GatingSettings,
+        "panel": PanelSettings,
     }
     parent = ".".join(path[:-1])
     model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.base import Judge
@@ -44,14 +44,12 @@ def judge_from(
         something else.
     """
     if value is None:
-        judge = _named(configured_judge(settings, environ), engine, settings, environ)
-        if settings.judge_fallback is None:
-            return judge
-        from pytest_ragbench.judge.fallback import FallbackJudge
-
-        return FallbackJudge(judge, _named(settings.judge_fallback, engine, settings, environ), engine)
+        return _configured(engine, settings, environ)
     if isinstance(value, str):
         return _named(value, engine, settings, environ)
+    if isinstance(value, (list, tuple)):
+        members = tuple(judge_from(each, engine, settings, environ=environ) for each in value)
+        return _panel(members, "panel", settings)
     if isinstance(value, type):
         raise UsageError(f"a judge is needed, got the class {value.__name__}; make an instance of it")
     if isinstance(value, Judge):
@@ -66,8 +64,41 @@ def judge_from(
     )
 
 
+def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:
+    """The judge of the configuration, with those beside it."""
+    chosen = {name: getattr(settings, name) for name in ("judges", "judge_confirm", "judge_cascade")}
+    set_here = [name for name, value in chosen.items() if value]
+    if len(set_here) > 1 or (settings.judges and settings.judge):
+        raise UsageError(
+            f"{' and '.join(set_here if len(set_here) > 1 else ['judge', 'judges'])} are both set; choose one"
+        )
+    if settings.judges:
+        members = tuple(_named(name, engine, settings, environ) for name in settings.judges)
+        return _panel(members, "panel", settings)
+    judge = _named(configured_judge(settings, environ), engine, settings, environ)
+    if settings.judge_fallback is not None:
+        from pytest_ragbench.judge.fallback import FallbackJudge
+
+        judge = FallbackJudge(judge, _named(settings.judge_fallback, engine, settings, environ), engine)
+    if second := settings.judge_confirm or settings.judge_cascade:
+        members = (judge, _named(second, engine, settings, environ))
+        return _panel(members, "confirm" if settings.judge_confirm else "cascade", settings)
+    return judge
+
+
+def _panel(
+    members: tuple[Judge, ...], kind: Literal["panel", "confirm", "cascade"], settings: Settings
+) -> Judge:
+    from pytest_ragbench.judge.panel import Panel
+
+    how = settings.panel
+    return Panel(members, kind, how.aggregate, how.tolerance, how.margin)
+
+
 def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
     """The spec of the judge that a run uses where a test chooses none; raises as :func:`judge_from`."""
+    if settings.judges:
+        return ", ".join(settings.judges)
     if settings.judge:
         return settings.judge
     with_model = sorted(name for name, provider in settings.providers.items() if provider.model)

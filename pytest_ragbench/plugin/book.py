@@ -17,6 +17,7 @@ from pytest_ragbench.plugin.state import RunState
 if TYPE_CHECKING:
     from pytest_ragbench.plugin.gating import Gates
     from pytest_ragbench.report.json_report import JsonReport
+    from pytest_ragbench.report.opinions import Opinions
     from pytest_ragbench.report.summary import Summary
 
 EXIT_UNSCORED = 8
@@ -40,6 +41,7 @@ class RunBook:
         self._summary: Summary | None = None
         self._json: JsonReport | None = None
         self._gates: Gates | None = None
+        self._opinions: Opinions | None = None
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
         self._evidence: list[tuple[str, str]] = []
@@ -99,6 +101,7 @@ class RunBook:
             self._evidence.append((report.nodeid, data["evidence"]))
         if "record" in data and not rerun:
             summary.add_record(data["record"])
+            self._note_opinions(data["record"])
             if self._json is not None:
                 self._json.add(data["record"])
             if self._gates is not None:
@@ -113,6 +116,15 @@ class RunBook:
         if books:
             summary = self._summary = self._summary or self._new_summary()
             summary.add_books(books)
+
+    def _note_opinions(self, record: dict[str, Any]) -> None:
+        """Votes and panels, where there are any."""
+        told = [score.get("details") or {} for score in record["scores"]]
+        if any("flaky" in details or "panel" in details for details in told):
+            from pytest_ragbench.report.opinions import Opinions
+
+            self._opinions = self._opinions or Opinions()
+            self._opinions.add(record)
 
     def _count_failure(self, data: dict[str, Any] | None) -> None:
         kind: str | None = data["kind"] if data else None
@@ -175,6 +187,7 @@ class RunBook:
             "lost": sorted(self.lost),
             "warnings": list(self.warnings),
             **(self._gates.to_dict() if self._gates else {"gates": []}),
+            **(self._opinions.to_dict() if self._opinions else {}),
         }
 
     @property
@@ -199,6 +212,9 @@ class RunBook:
             terminalreporter.line(line)
         if self._summary is not None and (self._summary.rows or self._summary.outcomes):
             self._show(terminalreporter, self._summary)
+        if self._opinions is not None:
+            for line in self._opinions.lines():
+                terminalreporter.line(line)
         if self._gates is not None:
             terminalreporter.section("gates")
             colours = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}

@@ -20,6 +20,7 @@ SETTINGS = {
     "ragbench_recorded": "recorded",
     "ragbench_baseline": "gating.baseline",
     "ragbench_history": "history",
+    "ragbench_votes": "votes",
 }
 
 
@@ -91,6 +92,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="RULE",
         help="Decide at the end: 'faithfulness >= 0.85', 'pass_rate >= 0.9 with 95%% confidence', "
         "'faithfulness no worse than baseline by more than 0.02'. May be given several times.",
+    )
+    group.addoption(
+        "--ragbench-votes",
+        metavar="N",
+        help="Let the judge score each sample up to N times; the median counts. Asks for the rest only where "
+        "the majority does not agree.",
     )
     group.addoption("--ragbench-no-gates", action="store_true", help="Leave the configured gates out.")
     group.addoption(

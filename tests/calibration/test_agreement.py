@@ -93,7 +93,8 @@ def test_ppi_finds_the_mean_behind_a_lenient_judge() -> None:
     rng = np.random.default_rng(3)
     truth = rng.random(4000) < 0.8
     judged = np.where(truth, rng.random(4000) < 0.98, rng.random(4000) < 0.5)
-    found = ppi_mean(judged.astype(float), judged[:400].astype(float), truth[:400].astype(float))
+    said, right = judged.astype(float).tolist(), truth.astype(float).tolist()
+    found = ppi_mean(said, said[:400], right[:400])
     assert judged.mean() > 0.87
     assert found.low < 0.8 < found.high
     assert found.high < judged.mean()

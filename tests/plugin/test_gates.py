@@ -120,3 +120,46 @@ def test_a_baseline(project: Project, both: list[str]) -> None:
     missing = project.run("--ragbench-baseline=none.json", rule, *both)
     assert missing.ret == 4
     assert "none.json: can't be read" in missing.stderr.str()
+
+
+VOTES = """\
+import pytest
+import pytest_ragbench as rb
+
+CALLS = {}
+
+def judge(messages):
+    text = messages[1]["content"]
+    name = text.split("What is ")[1][0]
+    CALLS[name] = CALLS.get(name, 0) + 1
+    grade = 0.2 if name == "1" and CALLS[name] == 2 else 0.9
+    return '{"answer_correctness": %s, "groundedness": 1, "error_message": ""}' % grade
+
+def strict(messages):
+    return '{"answer_correctness": 0.8, "groundedness": 1, "error_message": ""}'
+
+@pytest.mark.parametrize("place", range(3))
+def test_it(place):
+    sample = rb.RagSample(f"What is {place}?", "an answer", ["a chunk"], id=f"q{place}")
+    rb.assert_metric("search_rag", sample, ">=0.7", judge=judge)
+
+def test_panel():
+    sample = rb.RagSample("What is 9?", "an answer", ["a chunk"], id="q9")
+    rb.assert_metric("search_rag", sample, ">=0.7", judge=[judge, strict])
+"""
+
+
+def test_votes_and_panels_in_a_run(project: Project, both: list[str]) -> None:
+    project.write(test_a_py=VOTES, ragbench_toml='store = "off"\nvotes = 3\n')
+    result = project.run("--ragbench-json=out.json", *both)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "flaky: q1 search_rag: votes 0.90, 0.20, 0.90, self-agreement 0.33",
+            "panel: search_rag: judge 0.900, strict 0.800;*",
+        ]
+    )
+    report = project.report()
+    assert [each["question"] for each in report["flaky"]] == ["q1"]
+    votes = {record["question_id"]: record["scores"][0]["votes"] for record in report["results"]}
+    assert votes == {"q0": 2, "q1": 3, "q2": 2, "q9": 2}

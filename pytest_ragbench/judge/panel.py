@@ -1,0 +1,69 @@
+"""Several judges in the place of one. What they say is put together metric by metric: metrics/voting.py."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
+
+from pytest_ragbench.errors import UsageError
+from pytest_ragbench.judge.base import Answered, Judge, Task
+
+R = TypeVar("R", bound=BaseModel)
+
+Aggregate = Literal["mean", "median", "min", "max", "majority", "consensus"]
+Kind = Literal["panel", "confirm", "cascade"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Judges that score each sample on their own.
+
+    Parameters
+    ----------
+    members
+        At least two.
+    kind
+        ``"panel"``: all are asked. ``"confirm"``: the second is asked where the first finds a failure, which
+        counts only if both do. ``"cascade"``: the second is asked where the first's score lies within
+        ``margin`` of the threshold, and then decides.
+    aggregate
+        How the scores of a panel become one. ``"majority"`` of verdicts (the median of that side);
+        ``"consensus"``: the mean, if they lie within ``tolerance`` of each other, else there is no score.
+    """
+
+    members: tuple[Judge, ...]
+    kind: Kind = "panel"
+    aggregate: Aggregate = "median"
+    tolerance: float = 0.2
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        names = [judge.name for judge in self.members]
+        if len(names) < 2:
+            raise UsageError(f"a panel needs at least two judges, got {names}")
+        if len(set(names)) < len(names):
+            raise UsageError(f"a judge sits twice on the panel: {', '.join(names)}; repeats are 'votes'")
+
+    @property
+    def name(self) -> str:
+        """All names."""
+        joint = {"panel": ", ", "confirm": ", confirmed by ", "cascade": ", near the threshold "}[self.kind]
+        return joint.join(judge.name for judge in self.members)
+
+    @property
+    def tasks(self) -> Collection[str] | None:
+        """What all of them can do."""
+        known = [set(judge.tasks) for judge in self.members if judge.tasks is not None]
+        return set.intersection(*known) if known else None
+
+    @property
+    def shared(self) -> bool:
+        """Whether the replies of all are kept by the engine, for all workers."""
+        return all(getattr(judge, "shared", False) for judge in self.members)
+
+    async def ask(self, task: Task[R]) -> Answered[R]:
+        """The first judge's reply: a metric over a whole set is its alone."""
+        return await self.members[0].ask(task)

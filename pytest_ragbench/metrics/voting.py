@@ -1,0 +1,226 @@
+"""One score from several: votes of one judge, or the members of a panel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import comb
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.errors import JudgeError, Unscored, UsageError
+from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.scoring import compute, needs_judge
+from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Finding, Score, Usage
+
+if TYPE_CHECKING:
+    from pytest_ragbench.embeddings import Embedder
+    from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.judge.panel import Panel
+    from pytest_ragbench.settings import Settings
+    from pytest_ragbench.thresholds import Threshold
+
+_SAME = 1e-9
+
+
+def votes_for(settings: Settings, sample: RagSample) -> int:
+    """How many votes a sample gets: as configured, and at least three where it must pass and a gate says so."""
+    if sample.must_pass and "must_pass" in settings.gates:
+        return max(3, settings.votes)
+    return settings.votes
+
+
+def self_agreement(passes: int, votes: int) -> float:
+    """Share of the pairs of votes that say the same: .6 for 4 of 5, .4 for 3 of 5."""
+    if not 0 <= passes <= votes or votes < 2:
+        raise UsageError(f"{passes} of {votes} votes is not possible")
+    return (comb(passes, 2) + comb(votes - passes, 2)) / comb(votes, 2)
+
+
+async def decide(
+    metric: Metric,
+    sample: RagSample,
+    *,
+    judge: Judge | None,
+    embedder: Embedder | None,
+    options: Mapping[str, Any],
+    limit: Threshold | None = None,
+    votes: int = 1,
+) -> Score:
+    """:func:`~pytest_ragbench.metrics.scoring.compute`, with votes and panels.
+
+    ``limit`` tells which votes say the same; without one, those with the same score. Raises as ``compute``;
+    a vote or member that fails is left out, as long as one is left.
+    """
+    from pytest_ragbench.judge.panel import Panel
+
+    if judge is None or not needs_judge(metric, sample) or (votes == 1 and not isinstance(judge, Panel)):
+        return await compute(metric, sample, judge=judge, embedder=embedder, options=options)
+
+    async def by(member: Judge) -> Score:
+        async def vote(number: int) -> Score:
+            tools = Tools(metric.name, member, embedder, repeat=number)
+            return await compute(
+                metric, sample, judge=member, embedder=embedder, options=options, tools=tools
+            )
+
+        if votes == 1 or member.name == "local":  # which says the same every time
+            return await vote(0)
+        return await _voted(vote, votes, limit)
+
+    if not isinstance(judge, Panel):
+        return await by(judge)
+    if judge.kind != "panel":
+        return await _second_opinion(judge, by, limit)
+    outcomes = await asyncio.gather(*(by(member) for member in judge.members), return_exceptions=True)
+    return _paneled(judge, outcomes, limit)
+
+
+async def _voted(vote: Any, votes: int, limit: Threshold | None) -> Score:
+    """As many votes as a majority takes; the rest only where those disagree."""
+    first = votes // 2 + 1
+    outcomes: list[Score | BaseException] = list(
+        await asyncio.gather(*(vote(number) for number in range(first)), return_exceptions=True)
+    )
+    cast = _scores(outcomes)
+    if len(cast) < first or not _agree([score.value for score in cast], limit):
+        outcomes += await asyncio.gather(
+            *(vote(number) for number in range(first, votes)), return_exceptions=True
+        )
+        cast = _scores(outcomes)
+    values = [score.value for score in cast]
+    found = _combined(cast, median(values), median)
+    details: dict[str, Any] = {**found.details, "votes": values, "spread": max(values) - min(values)}
+    if failed := _failures(outcomes):
+        details["votes_failed"] = failed
+    reason = found.reason
+    if limit is not None and len(values) > 1:
+        passes = sum(limit.met(value) for value in values)
+        details["self_agreement"] = self_agreement(passes, len(values))
+        if 0 < passes < len(values):
+            details["flaky"] = True
+            reason = f"{reason} [{passes} of {len(values)} votes pass]".strip()
+    return replace(found, votes=len(values), details=details, reason=reason)
+
+
+async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Score:
+    first: Score = await by(panel.members[0])
+    if limit is None:
+        return first
+    edge = limit.low if abs(limit.low) != float("inf") else limit.high
+    wanted = (
+        not limit.met(first.value)
+        if panel.kind == "confirm"
+        else abs(first.value - edge) <= panel.margin + _SAME
+    )
+    if not wanted:
+        return first
+    try:
+        second: Score = await by(panel.members[1])
+    except JudgeError as error:
+        said = f"{panel.members[1].name} could not be asked: {str(error).partition(chr(10))[0]}"
+        return replace(first, details={**first.details, "panel_failed": {panel.members[1].name: said}})
+    overruled = panel.kind == "cascade" or limit.met(second.value)
+    chosen, other = (second, first) if overruled else (first, second)
+    return _with_opinions(
+        replace(chosen, usage=first.usage + second.usage, duration=first.duration + second.duration),
+        {str(first.judge): first.value, str(second.judge): second.value},
+        {},
+        judge=f"{chosen.judge}, after {other.judge}" if overruled else f"{first.judge}, {second.judge}",
+    )
+
+
+def _paneled(panel: Panel, outcomes: Sequence[Score | BaseException], limit: Threshold | None) -> Score:
+    cast = _scores(outcomes)
+    named = [(member.name, outcome) for member, outcome in zip(panel.members, outcomes, strict=True)]
+    opinions = {name: outcome.value for name, outcome in named if isinstance(outcome, Score)}
+    failed = {
+        name: str(outcome).partition("\n")[0] for name, outcome in named if isinstance(outcome, Unscored)
+    }
+    values = list(opinions.values())
+    value: float = median(values)
+    join: Any = median
+    match panel.aggregate:
+        case "mean":
+            value, join = fmean(values), fmean
+        case "min":
+            value, join = min(values), min
+        case "max":
+            value, join = max(values), max
+        case "majority":
+            value = _majority(values, limit)
+        case "consensus":
+            if max(values) - min(values) > panel.tolerance + _SAME:
+                said = ", ".join(f"{name} {each:.2f}" for name, each in opinions.items())
+                raise JudgeError(
+                    f"the panel has no consensus within {panel.tolerance:g}: {said}", code="no_consensus"
+                )
+            value, join = fmean(values), fmean
+    found = _combined(cast, value, join)
+    return _with_opinions(found, opinions, failed, judge=", ".join(opinions))
+
+
+def _majority(values: Sequence[float], limit: Threshold | None) -> float:
+    """The median of the side that has more; a tie is a failure."""
+    if limit is None:
+        return median(values)
+    good = [value for value in values if limit.met(value)]
+    bad = [value for value in values if not limit.met(value)]
+    return median(good if len(good) > len(bad) else bad)
+
+
+def _with_opinions(
+    score: Score, opinions: Mapping[str, float], failed: Mapping[str, str], *, judge: str
+) -> Score:
+    """The score with what each judge said, in evidence and details."""
+    findings = [Finding(name, None, value=value) for name, value in opinions.items()]
+    findings += [Finding(name, None, f"left out: {message}") for name, message in failed.items()]
+    details: dict[str, Any] = {**score.details, "panel": dict(opinions)}
+    if failed:
+        details["panel_failed"] = dict(failed)
+    return replace(score, judge=judge, details=details, evidence=(*score.evidence, *findings))
+
+
+def _scores(outcomes: Sequence[Score | BaseException]) -> list[Score]:
+    """Those that are scores; raises the first error where there is none, or one that is no failed call."""
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, Unscored):
+            raise outcome
+    cast = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+    if not cast:
+        raise next(outcome for outcome in outcomes if isinstance(outcome, BaseException))
+    return cast
+
+
+def _failures(outcomes: Sequence[Score | BaseException]) -> list[str]:
+    return [str(outcome).partition("\n")[0] for outcome in outcomes if isinstance(outcome, BaseException)]
+
+
+def _agree(values: Sequence[float], limit: Threshold | None) -> bool:
+    if limit is None:
+        return max(values) - min(values) <= _SAME
+    return len({limit.met(value) for value in values}) == 1
+
+
+def _combined(cast: Sequence[Score], value: float, join: Any) -> Score:
+    """Reason and evidence of the score nearest to ``value``, the parts put together as the value is."""
+    nearest = min(cast, key=lambda score: abs(score.value - value))
+    details = dict(nearest.details)
+    for name in details:
+        parts = [score.details.get(name) for score in cast]
+        if all(isinstance(part, float) for part in parts):
+            details[name] = join(parts)
+    usage = Usage()
+    for score in cast:
+        usage += score.usage
+    return replace(
+        nearest,
+        value=value,
+        details=details,
+        usage=usage,
+        duration=sum(score.duration for score in cast),
+        cached=all(score.cached for score in cast),
+    )

@@ -1,0 +1,113 @@
+"""What votes and panels of a run disagreed on."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_ragbench.errors import UndefinedScore
+from pytest_ragbench.report.clean import one_line
+from pytest_ragbench.thresholds import Scale, parse_threshold
+
+
+class Opinions:
+    """Takes the results of a run one by one."""
+
+    def __init__(self) -> None:
+        self.flaky: list[dict[str, Any]] = []
+        self._panels: dict[str, list[tuple[Mapping[str, float], str | None]]] = defaultdict(list)
+        self._failed: dict[str, int] = defaultdict(int)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        for score in record.get("scores") or ():
+            details = score.get("details") or {}
+            if details.get("flaky"):
+                self.flaky.append(
+                    {
+                        "question": record.get("question_id") or record.get("test"),
+                        "metric": score["metric"],
+                        "votes": details["votes"],
+                        "self_agreement": details["self_agreement"],
+                    }
+                )
+            if details.get("panel"):
+                self._panels[score["metric"]].append((details["panel"], score.get("threshold")))
+            for name in details.get("panel_failed") or ():
+                self._failed[name] += 1
+
+    def panels(self) -> list[dict[str, Any]]:
+        """Of each metric how well its judges agree; None where that is undefined."""
+        found = []
+        for metric, opinions in sorted(self._panels.items()):
+            names = sorted({name for values, _ in opinions for name in values})
+            rows = [[values.get(name) for values, _ in opinions] for name in names]
+            found.append(
+                {
+                    "metric": metric,
+                    "judges": names,
+                    "n": len(opinions),
+                    "alpha": _alpha(rows),
+                    "kappa": _kappa(rows, [limit for _, limit in opinions]) if len(rows) == 2 else None,
+                    "means": {name: _mean(row) for name, row in zip(names, rows, strict=True)},
+                }
+            )
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """For the terminal."""
+        for each in self.flaky[:20]:
+            votes = ", ".join(f"{value:.2f}" for value in each["votes"])
+            yield (
+                f"flaky: {one_line(str(each['question']), 60)} {each['metric']}: votes {votes}, "
+                f"self-agreement {each['self_agreement']:.2f}"
+            )
+        if len(self.flaky) > 20:
+            yield f"flaky: and {len(self.flaky) - 20} more"
+        for panel in self.panels():
+            means = ", ".join(f"{one_line(name, 60)} {mean:.3f}" for name, mean in panel["means"].items())
+            said = [
+                f"{key} {'undefined' if panel[key] is None else format(panel[key], '.2f')}"
+                for key in ("alpha", "kappa")
+                if key == "alpha" or len(panel["judges"]) == 2
+            ]
+            yield f"panel: {panel['metric']}: {means}; agreement over {panel['n']} scores: {', '.join(said)}"
+        for name, count in sorted(self._failed.items()):
+            yield f"panel: {one_line(name, 60)} was left out of {count} score{'s' * (count != 1)}, where it failed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields of the JSON report."""
+        return {"flaky": self.flaky, "panels": self.panels()}
+
+
+def _alpha(rows: list[list[float | None]]) -> float | None:
+    from pytest_ragbench.metrics.formulas.agreement import krippendorff_alpha
+
+    try:
+        return krippendorff_alpha(rows, level="interval")
+    except UndefinedScore:
+        return None
+
+
+def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | None:
+    """Of the verdicts: whether each judge's score meets the threshold."""
+    from pytest_ragbench.metrics.formulas.agreement import cohen_kappa
+
+    verdicts: list[list[bool | None]] = [[], []]
+    for one, two, text in zip(*rows, limits, strict=True):
+        if one is None or two is None or text is None:
+            continue
+        scale = Scale(low=-math.inf, high=math.inf, direction="lower" if text.startswith("<") else "higher")
+        limit = parse_threshold(text, scale)
+        for column, value in zip(verdicts, (one, two), strict=True):
+            column.append(limit.met(value))
+    try:
+        return cohen_kappa(verdicts[0], verdicts[1], levels=(False, True))
+    except UndefinedScore:
+        return None
+
+
+def _mean(row: list[float | None]) -> float:
+    values = [value for value in row if value is not None]
+    return math.fsum(values) / len(values)

@@ -1,0 +1,191 @@
+"""Votes of one judge, and judges that disagree, die or flatter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from math import comb
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.engine import Engine
+from pytest_ragbench.errors import JudgeError, UsageError
+from pytest_ragbench.judge.base import Answered, Task
+from pytest_ragbench.judge.choose import judge_from
+from pytest_ragbench.judge.panel import Panel
+from pytest_ragbench.metrics.registry import find
+from pytest_ragbench.metrics.voting import decide, self_agreement
+from pytest_ragbench.samples import RagSample
+from pytest_ragbench.scores import Score
+from pytest_ragbench.settings import Settings
+from pytest_ragbench.thresholds import parse_threshold
+
+SAMPLE = RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="q1")
+
+
+class Grader:
+    """Grades by the number of the vote; a grade of None is a failed call."""
+
+    tasks: Collection[str] | None = None
+
+    def __init__(self, *grades: float | None, name: str = "grader") -> None:
+        self.grades = grades
+        self.name = name
+        self.votes: list[int] = []
+
+    async def ask(self, task: Task[Any]) -> Answered[Any]:
+        vote = task.vote // 1000
+        self.votes.append(vote)
+        grade = self.grades[vote % len(self.grades)]
+        if grade is None:
+            raise JudgeError("the judge is down", code="timeout")
+        payload = {"answer_correctness": grade, "groundedness": 1, "error_message": ""}
+        return Answered(task.read(payload), self.name)
+
+
+def score(judge: Any, *, votes: int = 1, limit: str | None = ">=0.7") -> Score:
+    known = parse_threshold(limit) if limit else None
+    return asyncio.run(
+        decide(find("search_rag"), SAMPLE, judge=judge, embedder=None, options={}, limit=known, votes=votes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("grades", "votes", "value", "asked"),
+    [
+        ((0.9, 0.8, 0.1), 3, 0.85, 2),
+        ((0.9, 0.1, 0.8), 3, 0.8, 3),
+        ((0.1, 0.9, 0.2), 3, 0.2, 3),
+        ((0.9, 0.9, 0.9, 0.1, 0.1), 5, 0.9, 3),
+        ((0.9, None, 0.8), 3, 0.85, 3),
+    ],
+)
+def test_a_third_vote_only_where_two_disagree(
+    grades: tuple[float | None, ...], votes: int, value: float, asked: int
+) -> None:
+    judge = Grader(*grades)
+    found = score(judge, votes=votes)
+    assert found.value == pytest.approx(value)
+    assert sorted(judge.votes) == list(range(asked))
+    assert found.details["answer_correctness"] == pytest.approx(value)
+
+
+def test_a_flaky_question_says_so() -> None:
+    found = score(Grader(0.9, 0.1, 0.8), votes=3)
+    assert found.details["votes"] == [0.9, 0.1, 0.8]
+    assert found.details["spread"] == pytest.approx(0.8)
+    assert found.details["self_agreement"] == pytest.approx(1 / 3)
+    assert "2 of 3 votes pass" in found.reason
+    assert "flaky" not in score(Grader(0.9, 0.8), votes=3).details
+    failed = score(Grader(0.9, None, 0.8), votes=3)
+    assert (failed.votes, len(failed.details["votes_failed"])) == (2, 1)
+    with pytest.raises(JudgeError):
+        score(Grader(None), votes=3)
+
+
+def test_worked_values_of_votes() -> None:
+    assert self_agreement(4, 5) == pytest.approx(0.6)
+    assert self_agreement(3, 5) == pytest.approx(0.4)
+
+    def wrong(e: float, k: int) -> float:
+        """How often the median of the shipped votes is wrong: every pattern of right and wrong, weighed."""
+        total = 0.0
+        for pattern in range(2**k):
+            errors = [bool(pattern >> place & 1) for place in range(k)]
+            judge = Grader(*[0.1 if error else 0.9 for error in errors])
+            if score(judge, votes=k).value < 0.7:
+                total += e ** sum(errors) * (1 - e) ** (k - sum(errors))
+        return total
+
+    assert wrong(0.2, 3) == pytest.approx(0.104)
+    assert wrong(0.1, 3) == pytest.approx(0.028)
+    assert wrong(0.2, 5) == pytest.approx(0.05792)
+    assert sum(comb(5, k) * 0.2**k * 0.8 ** (5 - k) for k in (3, 4, 5)) == pytest.approx(0.05792)
+
+
+def test_votes_of_two_plus_one_take_2_32_calls() -> None:
+    calls = 0.0
+    for pattern in range(8):
+        errors = [bool(pattern >> place & 1) for place in range(3)]
+        judge = Grader(*[0.1 if error else 0.9 for error in errors])
+        score(judge, votes=3)
+        calls += len(judge.votes) * 0.2 ** sum(errors) * 0.8 ** (3 - sum(errors))
+    assert calls == pytest.approx(2.32)
+
+
+def panel(*grades: float | None, **how: Any) -> Panel:
+    return Panel(tuple(Grader(grade, name=f"judge {n}") for n, grade in enumerate(grades)), **how)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "value"),
+    [("mean", 0.6), ("median", 0.8), ("min", 0.1), ("max", 0.9), ("majority", 0.85)],
+)
+def test_a_panel(aggregate: Any, value: float) -> None:
+    found = score(panel(0.1, 0.8, 0.9, aggregate=aggregate))
+    assert found.value == pytest.approx(value)
+    assert found.details["panel"] == {"judge 0": 0.1, "judge 1": 0.8, "judge 2": 0.9}
+    assert found.judge == "judge 0, judge 1, judge 2"
+    assert [finding.text for finding in found.evidence[-3:]] == ["judge 0", "judge 1", "judge 2"]
+
+
+def test_consensus() -> None:
+    assert score(panel(0.7, 0.8, aggregate="consensus")).value == pytest.approx(0.75)
+    with pytest.raises(JudgeError, match="no consensus within 0.2: judge 0 0.10, judge 1 0.90"):
+        score(panel(0.1, 0.9, aggregate="consensus"))
+
+
+def test_a_majority_that_is_none_fails() -> None:
+    assert score(panel(0.1, 0.9, aggregate="majority")).value == 0.1
+
+
+def test_a_member_that_dies_is_left_out_and_named() -> None:
+    found = score(panel(0.8, None, 0.9, aggregate="mean"))
+    assert found.value == pytest.approx(0.85)
+    assert found.judge == "judge 0, judge 2"
+    assert found.details["panel_failed"] == {"judge 1": "the judge is down"}
+    assert any("left out: the judge is down" in finding.reason for finding in found.evidence)
+    with pytest.raises(JudgeError, match="the judge is down"):
+        score(panel(None, None))
+
+
+def test_a_failure_has_to_be_confirmed() -> None:
+    def asked(first: float, second: float | None) -> tuple[float, int]:
+        members = (Grader(first, name="a"), Grader(second, name="b"))
+        return score(Panel(members, kind="confirm")).value, len(members[1].votes)
+
+    assert asked(0.9, 0.1) == (0.9, 0)
+    assert asked(0.1, 0.2) == (0.1, 1)
+    assert asked(0.1, 0.9) == (0.9, 1)
+    assert asked(0.1, None) == (0.1, 1)
+
+
+def test_a_cascade_asks_the_second_judge_near_the_threshold() -> None:
+    def asked(first: float, second: float) -> tuple[float, int]:
+        members = (Grader(first, name="a"), Grader(second, name="b"))
+        return score(Panel(members, kind="cascade")).value, len(members[1].votes)
+
+    assert asked(0.9, 0.1) == (0.9, 0)
+    assert asked(0.75, 0.1) == (0.1, 1)
+    assert asked(0.6, 0.9) == (0.9, 1)
+    assert asked(0.5, 0.9) == (0.5, 0)
+
+
+def test_panels_of_the_configuration() -> None:
+    engine = Engine(store=None, run_id="panels")
+
+    def chosen(**given: Any) -> Any:
+        settings = Settings.model_validate(
+            {"providers": {"a": {"base_url": "http://localhost:1", "model": "m"}}} | given
+        )
+        return judge_from(None, engine, settings, environ={})
+
+    found = chosen(judges=["a:x", "local"], panel={"aggregate": "mean"})
+    assert isinstance(found, Panel)
+    assert (found.name, found.aggregate) == ("a:x, local", "mean")
+    assert chosen(judge="local", judge_confirm="a").kind == "confirm"
+    assert chosen(judge="local", judge_cascade="a").kind == "cascade"
+    for wrong in ({"judges": ["local"]}, {"judges": ["a", "a"]}, {"judges": ["a", "local"], "judge": "a"}):
+        with pytest.raises(UsageError):
+            chosen(**wrong)
