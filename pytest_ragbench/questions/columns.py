@@ -6,6 +6,7 @@ Names are compared without case, spaces, underscores, hyphens and dots, so ``use
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -137,11 +138,22 @@ def flatten(cells: Mapping[str, Any], mapped: Mapping[str, str]) -> dict[str, An
     known = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
     flat: dict[str, Any] = {}
     for name, value in cells.items():
+        if isinstance(value, str) and value.startswith("{") and normal(name) in known:
+            value = _opened(value)  # noqa: PLW2901 - LangSmith's CSV has its objects as JSON
         if isinstance(value, Mapping) and (normal(name) in known or name in roots):
             flat.update({f"{name}.{inner}": item for inner, item in value.items()})
         else:
             flat[name] = value
     return flat
+
+
+def _opened(text: str) -> Any:
+    """The object that a cell holds as JSON; the text itself where it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, dict) else text
 
 
 def has_question(names: Sequence[str], mapped: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 
+from pytest_ragbench.questions.exports import rows_of
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
 from pytest_ragbench.questions.reading import LISTS, Row, Source, columnar
 
@@ -98,7 +99,8 @@ class _Scan:
                 at = self.expect(",", at)
         if not found:
             self.finish(at + 1)
-            yield from columnar(others, self.source)
+            exported = rows_of(others)
+            yield from (Row(0, row) for row in exported) if exported else columnar(others, self.source)
         return at + 1
 
     def value(self, at: int) -> tuple[object, int]:
