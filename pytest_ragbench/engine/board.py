@@ -1,6 +1,6 @@
 """Numbers that all processes of a run share: what has been spent, and how fast each provider may be asked.
 
-They stand in a file of one page, which every process maps. Changes are made under a lock of the file, which
+They stand in a (mostly empty) file that every process maps. Changes are made under a lock of the file, which
 the kernel frees when a process ends; single numbers are read without it.
 """
 
@@ -20,6 +20,7 @@ from pytest_ragbench.errors import BudgetError
 
 _ROW = 64
 _ROWS = 64
+_MARKS = 1 << 20
 _NUMBER = struct.Struct("=d")
 
 
@@ -40,12 +41,12 @@ class Board:
     def __init__(self, path: Path | None) -> None:
         self._file: int | None = None
         if path is None:
-            self._map = mmap.mmap(-1, _ROW * _ROWS)
+            self._map = mmap.mmap(-1, _ROW * _ROWS + _MARKS)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.ftruncate(self._file, _ROW * _ROWS)
-            self._map = mmap.mmap(self._file, _ROW * _ROWS)
+            os.ftruncate(self._file, _ROW * _ROWS + _MARKS)
+            self._map = mmap.mmap(self._file, _ROW * _ROWS + _MARKS)
         self._rows: dict[str, int] = {}
 
     @contextmanager
@@ -70,6 +71,15 @@ class Board:
     def add(self, name: str, column: int, value: float) -> None:
         """Inside :meth:`locked`."""
         self.set(name, column, self.get(name, column) + value)
+
+    def take(self, digest: str) -> bool:
+        """Whether nobody of the run has taken this (hexadecimal) digest before. Without a lock: two who ask
+        in the same microsecond may both be told so, and of two digests of a million one is taken for the other.
+        """
+        place = _ROW * _ROWS + int(digest[:8], 16) % _MARKS
+        free = self._map[place] == 0
+        self._map[place] = 1
+        return free
 
     def close(self) -> None:
         self._map.close()

@@ -147,6 +147,8 @@ class Engine:
         paid_here = launched or (flight.ahead and not ahead)
         if not ahead:
             flight.ahead = False  # what it takes is this test's from now on
+        # Of all workers' tests, the first that comes for it; before the reply is there for others to see.
+        first = not ahead and self._meeting is not None and running.board.take(digest)
         got = await flight.join()
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
@@ -156,6 +158,8 @@ class Engine:
             return Fetched(value, got.usage, got.duration)
         if advance is not None:
             return Fetched(value, advance.usage, advance.duration)
+        if got.paid_in_run and first:
+            return Fetched(value, self._handed_over(request, got.usage), got.duration)
         if not ahead:
             self._books.note_stored(request, got.usage, lambda: self._price(request))
         return Fetched(value, cached=True)
@@ -281,7 +285,9 @@ class Engine:
             except Exception:  # whatever it is that the payload lacks, it is as good as absent
                 await shelf.discard(digest, kept.text)
                 continue
-            return _Obtained(kept.text, value, Usage(0, *kept[1:]), cached=True)
+            usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
+            paid = kept.paid_by == self._run_id
+            return _Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
         sender = self._sender(request, running)
         running.sending[digest] = sender
         try:
@@ -289,7 +295,7 @@ class Engine:
             value = request.read(json.loads(text))
             run = self._run_id if request.scope == "run" else None
             used = sender.usage
-            kept = Kept(text, used.prompt_tokens, used.completion_tokens)
+            kept = Kept(text, used.prompt_tokens, used.completion_tokens, sender.duration, self._run_id)
             await shelf.put(digest, request.kind, request.provider, run, kept)
         except BaseException as error:
             shelf.release(digest)
@@ -340,6 +346,14 @@ class Engine:
             urgent=not looking_ahead.get(),
         )
 
+    def _handed_over(self, request: Request[Any], usage: Usage) -> Usage:
+        """What another worker's guess took, put down to the test that it was made for; that worker's books
+        have counted it, and the calls were more than one only where one had to be asked again.
+        """
+        price = self._price(request) if usage.tokens else None
+        cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
+        return Usage(1, usage.prompt_tokens, usage.completion_tokens, cost)
+
     def _price(self, request: Request[Any]) -> Price | None:
         return None if request.model is None else self._prices(request.provider, request.model)
 
@@ -359,6 +373,8 @@ class _Obtained(Generic[T]):
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False
+    paid_in_run: bool = False
+    """Stored, but asked for by this very run: by a guess of another worker, as a rule."""
 
 
 class _Flight:

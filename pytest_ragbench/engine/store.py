@@ -20,23 +20,30 @@ from pytest_ragbench.engine.owners import Owner, is_gone
 Op = Callable[[sqlite3.Connection], Any]
 """Some statements inside a transaction of the writer; what it returns is handed back."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE replies(
     digest TEXT PRIMARY KEY, kind TEXT NOT NULL, provider TEXT NOT NULL, scope_run TEXT,
     created REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, checksum TEXT NOT NULL,
     payload TEXT NOT NULL, prompt_tokens INTEGER NOT NULL DEFAULT 0,
-    completion_tokens INTEGER NOT NULL DEFAULT 0);
+    completion_tokens INTEGER NOT NULL DEFAULT 0, seconds REAL NOT NULL DEFAULT 0, paid_by TEXT);
 CREATE TABLE claims(
     digest TEXT PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
     started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta(name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 """
 
-_TO_VERSION_2 = (
-    "ALTER TABLE replies ADD COLUMN prompt_tokens INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE replies ADD COLUMN completion_tokens INTEGER NOT NULL DEFAULT 0",
-)
+_STEPS = {
+    1: (
+        "ALTER TABLE replies ADD COLUMN prompt_tokens INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE replies ADD COLUMN completion_tokens INTEGER NOT NULL DEFAULT 0",
+    ),
+    2: (
+        "ALTER TABLE replies ADD COLUMN seconds REAL NOT NULL DEFAULT 0",
+        "ALTER TABLE replies ADD COLUMN paid_by TEXT",
+    ),
+}
+"""From each version of the schema to the next."""
 
 LEASE = 30.0
 """Seconds that a claim lasts unless it is renewed."""
@@ -68,14 +75,18 @@ class Reply:
     payload: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    seconds: float = 0.0
+    paid_by: str | None = None
 
 
 class Kept(NamedTuple):
-    """A payload, and the tokens that it took when it was asked for."""
+    """A payload, the tokens and seconds that it took when it was asked for, and the run that asked."""
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    seconds: float = 0.0
+    paid_by: str | None = None
 
 
 class Store:
@@ -146,7 +157,7 @@ class Store:
         with self._reader.use() as db:
             rows = db.execute(
                 "SELECT digest, kind, provider, scope_run, created, used, payload, prompt_tokens, "
-                "completion_tokens FROM replies ORDER BY created, digest"
+                "completion_tokens, seconds, paid_by FROM replies ORDER BY created, digest"
             ).fetchall()
         return (Reply(*row) for row in rows)
 
@@ -248,7 +259,9 @@ class Store:
 
 def _kept(db: sqlite3.Connection, digest: str) -> Kept | None:
     row = db.execute(
-        "SELECT checksum, payload, prompt_tokens, completion_tokens FROM replies WHERE digest=?", (digest,)
+        "SELECT checksum, payload, prompt_tokens, completion_tokens, seconds, paid_by FROM replies "
+        "WHERE digest=?",
+        (digest,),
     ).fetchone()
     return Kept(*row[1:]) if row and row[0] == _checksum(digest, row[1]) else None
 
@@ -281,11 +294,11 @@ def put_op(reply: Reply, owner: Owner) -> Op:
 
     def op(db: sqlite3.Connection) -> None:
         db.execute(
-            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
                 *(len(reply.payload.encode()), _checksum(reply.digest, reply.payload), reply.payload),
-                *(reply.prompt_tokens, reply.completion_tokens),
+                *(reply.prompt_tokens, reply.completion_tokens, reply.seconds, reply.paid_by),
             ),
         )
         db.execute("DELETE FROM claims WHERE digest=? AND token=?", (reply.digest, owner.token))
@@ -425,19 +438,24 @@ def _prepare(db: sqlite3.Connection, busy: float) -> None:
         return
     db.execute("BEGIN IMMEDIATE")
     version = db.execute("PRAGMA user_version").fetchone()[0]
+    _bring_up_to_date(db, version)
+    db.execute("COMMIT")
+    if version > SCHEMA_VERSION:
+        raise StoreError(f"it was written by a newer version (schema {version}, here {SCHEMA_VERSION})")
+
+
+def _bring_up_to_date(db: sqlite3.Connection, version: int) -> None:
     if version == 0:
         if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
             raise StoreError("it is some other database")
         for statement in _SCHEMA.split(";"):
             db.execute(statement)
-    elif version == 1:
-        for statement in _TO_VERSION_2:
-            db.execute(statement)
+    else:
+        for step in range(version, SCHEMA_VERSION):
+            for statement in _STEPS[step]:
+                db.execute(statement)
     if version < SCHEMA_VERSION:
         db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-    db.execute("COMMIT")
-    if version > SCHEMA_VERSION:
-        raise StoreError(f"it was written by a newer version (schema {version}, here {SCHEMA_VERSION})")
 
 
 def _explained(error: sqlite3.Error | OSError, inode: int | None) -> StoreError:

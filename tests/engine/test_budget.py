@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent
 from pytest_ragbench.engine.board import Board, Budget, Caps
+from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price, prices_of
 from pytest_ragbench.errors import BudgetError, JudgeError, UsageError
@@ -280,3 +281,27 @@ def test_a_call_that_fails_gives_back_what_was_put_aside(make_engine: Callable[.
                     Request("judge", "p", {"k": number, "text": "x" * 200}, fetch, str, failure=JudgeError)
                 )
             )
+
+
+def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
+    make_engine: Callable[..., Engine], tmp_path: Path
+) -> None:
+    service = Service()
+    one, other, third = (make_engine(meeting=tmp_path / "run", run_id="r", prices=priced) for _ in range(3))
+
+    async def guess() -> None:
+        looking_ahead.set(True)
+        await one.fetch(asking(service, "a"))
+
+    one.wait(guess())
+    got = other.wait(other.fetch(asking(service, "a")))
+    assert (got.cached, got.usage.calls, got.usage.tokens) == (False, 1, 12)
+    assert got.usage.cost == pytest.approx(0.00003)
+    assert other.books()["judge"]["stored"] == 0
+    assert other.books()["judge"]["calls"] == 0  # the first one's books have it
+    for engine in (third, other, one):
+        again = engine.wait(engine.fetch(asking(service, "a")))
+        assert (again.cached, again.usage.tokens) == (True, 0) or engine is one
+    later = make_engine(run_id="r2")
+    assert later.wait(later.fetch(asking(service, "a"))).cached
+    assert service.calls == 1

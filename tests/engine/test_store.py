@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import sqlite3
@@ -17,7 +18,7 @@ import pytest
 
 from pytest_ragbench.engine import Engine, Store
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.store import DAY, Reply, StoreError, claim_op, put_op
+from pytest_ragbench.engine.store import DAY, Kept, Reply, StoreError, claim_op, put_op
 from tests.engine.helpers import Service
 
 MakeEngine = Callable[..., Engine]
@@ -289,3 +290,33 @@ def test_a_failing_operation_changes_nothing(store_path: Path) -> None:
     with pytest.raises(StoreError, match="no such table"):
         store.write([put_op(reply("a"), Owner.here()), lambda db: db.execute("DELETE FROM nowhere")])
     assert list(store.items()) == []
+
+
+OLD = """
+CREATE TABLE replies(
+    digest TEXT PRIMARY KEY, kind TEXT NOT NULL, provider TEXT NOT NULL, scope_run TEXT,
+    created REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, checksum TEXT NOT NULL,
+    payload TEXT NOT NULL);
+CREATE TABLE claims(
+    digest TEXT PRIMARY KEY, token TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
+    started TEXT NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta(name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+PRAGMA user_version=1;
+"""
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date(store_path: Path, warned: list[str]) -> None:
+    store_path.parent.mkdir()
+    with sqlite3.connect(store_path) as db:
+        db.executescript(OLD)
+        kept = '{"echo": "q"}'
+        checksum = hashlib.blake2b(f"d\n{kept}".encode(), digest_size=8).hexdigest()
+        row = ("d", "judge", "p", None, 1e9, 1e9, len(kept), checksum, kept)
+        db.execute("INSERT INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.close()
+    store = Store(store_path)
+    assert store.find("d") == Kept(kept)
+    store.write([put_op(Reply("e", "judge", "p", None, 1e9, 1e9, kept, 10, 2, 0.5, "r"), Owner.here())])
+    assert store.find("e") == Kept(kept, 10, 2, 0.5, "r")
+    assert store.mean_tokens("judge", "p") == (10, 2)
+    assert store.mean_tokens("judge", "q") is None

@@ -38,11 +38,14 @@ def test_what_it_cost_and_what_the_store_saved(
 ) -> None:
     with (bot.path / "ragbench.toml").open("a") as toml:
         toml.write(PRICES)
+    tokens: list[int] = []
     with OpenAIServer(honest) as server:
         for told in (f"cost: ${12 * 140e-6:.6f}", f"cost: $0, the store saved ${12 * 140e-6:.6f}"):
             result = run(bot, server, monkeypatch, "-n", "2")
             result.stdout.fnmatch_lines(["tier*missed*", told])
+            tokens.append(bot.report()["summary"]["metrics"][0]["tokens"])
         assert server.calls == 2 * N
+    assert tokens == [12 * 120, 0]  # whichever worker had asked
     summary = bot.report()["summary"]
     [model] = summary["models"]
     assert (model["kind"], model["model"]) == ("judge", "openai:gpt-4o-mini")
