@@ -13,6 +13,7 @@ from pytest_ragbench.judge.tasks import (
     GradeRelevance,
     VerifyClaims,
     WriteQuestions,
+    WrittenQuestion,
 )
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
@@ -165,7 +166,10 @@ async def answer_relevancy(
         grade = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
         return tools.score(sample, grade.grade, reason=grade.reason, method="graded")
     reply = await tools.ask(WriteQuestions(sample.answer or "", strictness))
-    kept = {item.question.strip(): item for item in reply.questions if item.question.strip()}
+    kept: dict[str, WrittenQuestion] = {}
+    for item in reply.questions:
+        if text := item.question.strip():
+            kept.setdefault(text, item)  # one that is written twice counts once, with its first flag
     if not kept:
         raise JudgeError("the judge wrote no question for this answer", code="no_questions")
     asked = list(kept)[:strictness]

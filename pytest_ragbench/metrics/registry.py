@@ -363,6 +363,8 @@ def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
     for name in options:
+        if name == "k" and "@" in metric.name:
+            raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
         if name not in parameters:
             raise UsageError(
                 f"{metric.name} has no option {name!r}; its options: {', '.join(parameters) or 'none'}"

@@ -168,6 +168,13 @@ def test_by_likeness() -> None:
         score("non_llm_context_recall", sample.with_(reference_contexts=[]))
 
 
+def test_a_cut_off_is_given_once() -> None:
+    sample = RagSample("q", context_ids=list("abcd"), relevant_ids=["d"])
+    with pytest.raises(UsageError, match="ndcg@3 was given k=4, too"):
+        score("ndcg@3", sample, k=4)
+    assert score("ndcg", sample, k=4).value == pytest.approx(0.430677, abs=1e-6)
+
+
 def test_by_id() -> None:
     ids: Any = [1, 2, 3, 4]  # compared as text
     sample = RagSample("q", contexts=list("wxyz"), context_ids=ids, relevant_ids=["1", "4", "5", "6"])

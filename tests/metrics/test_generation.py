@@ -109,6 +109,18 @@ def test_answer_relevancy(
     assert found.value == pytest.approx(expected)
 
 
+def test_a_question_that_is_written_twice_counts_once() -> None:
+    twice = {
+        "questions": [
+            {"question": text, "noncommittal": flag} for text, flag in (("a", 0), ("b", 1), ("a ", 1))
+        ]
+    }
+    judge = Scripted(write_questions=twice)
+    found = score("answer_relevancy", FILM, judge=judge, embedder=embedder(a=0.9, b=0.5))
+    assert found.value == pytest.approx(0.7)
+    assert found.details["n_questions"] == 2
+
+
 def test_no_question() -> None:
     with pytest.raises(JudgeError, match="question"):
         score(
