@@ -2,7 +2,7 @@
 
     python benchmarks/embedding.py [--texts 10000] [--per-test 2] [--latency 0.2] [--only local]
 
-Each "test" asks for its own texts by itself, all tests at once, as tests with threads, look-ahead or ``rag_samples`` do.
+Each "test" asks for its own texts by itself, all tests at once, as look-ahead and ``rag_samples`` do.
 The service is a scripted one on loopback that takes ``--latency`` seconds a call; the peers ask it by the openai
 client, with 16 calls at a time as ours. Nothing is stored.
 """

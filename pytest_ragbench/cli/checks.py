@@ -93,7 +93,7 @@ def _questions(settings: Settings) -> Iterator[Check]:
         yield Check(
             "questions",
             "ok",
-            f"{len(questions)} in {settings.questions}, {with_reference} with a reference",
+            f"{len(questions)}, the first at {questions[0].location}, {with_reference} with a reference",
         )
 
 

@@ -108,7 +108,9 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
         raise UsageError("the rag_questions mark names no file, and ragbench_questions is not set")
     else:
         return None
-    questions = _load(config, _seen_from(base, path), options)
+    from pytest_ragbench.questions.sql import seen_from
+
+    questions = _load(config, seen_from(base, path), options)
     return _tagged(questions, tags)
 
 
@@ -123,12 +125,6 @@ def _configured_base(config: pytest.Config, path: str) -> Path:
     """Command line: relative to where it was typed; configuration: relative to the project."""
     typed = config.getoption("ragbench_questions") == path
     return config.invocation_params.dir if typed else config.rootpath
-
-
-def _seen_from(base: Path, path: str | os.PathLike[str]) -> str | Path:
-    from pytest_ragbench.questions import sql
-
-    return sql.seen_from(base, str(path)) if sql.is_database(path) else base / Path(path).expanduser()
 
 
 def _load(config: pytest.Config, path: str | Path, options: dict[str, Any]) -> list[Question]:

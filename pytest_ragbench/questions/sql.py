@@ -32,8 +32,11 @@ def is_database(path: str | os.PathLike[str]) -> bool:
     return bool(_URL.match(text) or _VARIABLE.match(text))
 
 
-def seen_from(directory: Path, url: str) -> str:
-    """The URL with a relative SQLite file made absolute."""
+def seen_from(directory: Path, path: str | os.PathLike[str]) -> str | Path:
+    """A file or database named in a file of ``directory``: relative ones made absolute."""
+    url = str(path)
+    if not is_database(url):
+        return directory / Path(url).expanduser()
     if not url.startswith(_SQLITE) or url.startswith(_SQLITE + "/"):
         return url
     return f"{_SQLITE}{directory.absolute() / url[len(_SQLITE) :]}"

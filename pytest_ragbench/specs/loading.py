@@ -16,6 +16,7 @@ from pytest_ragbench.questions import ids, readers
 from pytest_ragbench.questions.loader import _Mapper, _shown_name, _with_ids, load_questions
 from pytest_ragbench.questions.readers.yaml_list import _Builder, _explained, _line, _line_of
 from pytest_ragbench.questions.reading import Problems, Row, Source, Unreadable
+from pytest_ragbench.questions.sql import seen_from
 from pytest_ragbench.samples import Question
 from pytest_ragbench.specs.model import QuestionsFile, Suite, Test
 
@@ -233,13 +234,14 @@ class _Loader:
     def _from_file(self, given: Any) -> list[Question]:
         spec = QuestionsFile.model_validate(given if isinstance(given, Mapping) else {"file": given})
         found = load_questions(
-            self.path.parent / Path(spec.file).expanduser(),
+            seen_from(self.path.parent, spec.file),
             encoding=spec.encoding, delimiter=spec.delimiter, format=spec.format, columns=spec.columns,
+            table=spec.table, query=spec.query,
         )  # fmt: skip
         wanted = set(spec.tags)
         chosen = [question for question in found if not wanted or wanted & set(question.tags)]
         if not chosen:
-            raise QuestionFileError(f"{spec.file}: no question has a tag of {sorted(wanted)}")
+            raise QuestionFileError(f"{found[0].location}: no question here has a tag of {sorted(wanted)}")
         return chosen
 
     def _inline(

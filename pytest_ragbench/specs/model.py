@@ -51,7 +51,13 @@ class _Part(BaseModel):
 class QuestionsFile(_Part):
     """A question file, and how to read it."""
 
-    file: str = Field(description="A file, a pattern or a directory, seen from this file.")
+    file: str = Field(
+        description="A file, a pattern or a directory, seen from this file; or a database, as sqlite:///support.db."
+    )
+    table: str | None = Field(
+        default=None, description="The table of a database, or the sheet of a workbook."
+    )
+    query: str | None = Field(default=None, description="A query of a database: SELECT ...")
     tags: Names = Field(default=(), description="Only questions with one of these tags.")
     encoding: str | None = None
     delimiter: str | None = None

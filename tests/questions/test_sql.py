@@ -142,6 +142,7 @@ def test_a_relative_file_is_seen_from_the_test() -> None:
     assert sql.seen_from(here, "sqlite:///data/q.db#t") == "sqlite:////srv/tests/data/q.db#t"
     assert sql.seen_from(here, "sqlite:////data/q.db") == "sqlite:////data/q.db"
     assert sql.seen_from(here, "postgresql://h/d") == "postgresql://h/d"
+    assert sql.seen_from(here, "q.csv") == here / "q.csv"
 
 
 def test_the_values_of_drivers() -> None:

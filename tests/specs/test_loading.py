@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,17 @@ def test_files_tags_and_expectations_in_them(tmp_path: Path) -> None:
     assert [question.id for question in case.questions or ()] == ["a"]
     assert [part.contains for part in case.expectations("a")] == [("a",)]
     assert case.expectations("b") == ()
+
+
+def test_a_table_of_a_database(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE asked (id INTEGER PRIMARY KEY, question, shown_url)")
+        connection.execute("INSERT INTO asked VALUES (7, 'A?', 'https://w/a')")
+    connection.close()
+    [case] = load(tmp_path, "questions: {file: 'sqlite:///log.db', table: asked}\nover: {url_mrr: 0.5}\n")
+    assert [(question.id, question.relevant_urls) for question in case.questions or ()] == [
+        ("7", ("https://w/a",))
+    ]
 
 
 def test_json_path_values_keep_their_type(tmp_path: Path) -> None:
