@@ -286,7 +286,9 @@ class _Mapper:
                         row, column, "holds 'nan', a missing value written as text; leave the cell blank"
                     )
                     continue
-            kind, inside, key = target.partition(".")  # the key may be empty: so is many a first column's name
+            kind, inside, key = target.partition(
+                "."
+            )  # the key may be empty: so is many a first column's name
             if kind == "metadata" and inside:
                 extra[key] = plain(value)
                 continue
