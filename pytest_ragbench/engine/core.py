@@ -212,6 +212,12 @@ class Engine:
         return self._books.news()
 
     @property
+    def out(self) -> int:
+        """How many fetches of this process are under way."""
+        running = self._running
+        return 0 if running is None else len(running.flights)
+
+    @property
     def run_id(self) -> str:
         """The same in all workers of a run."""
         return self._run_id

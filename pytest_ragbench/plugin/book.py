@@ -65,6 +65,7 @@ class RunBook:
 
         self._gates = gates_of(self.config, self.state)
         self._outputs.check()
+        self._show_progress()
         path = self.config.getoption("ragbench_json")
         if not path and not self._outputs.wanted:
             return
@@ -78,6 +79,19 @@ class RunBook:
                 )
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
+
+    def _show_progress(self) -> None:
+        if not getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "isatty", False):
+            return
+        from pytest_ragbench.plugin.progress import progress_for
+
+        if (progress := progress_for(self.config, self)) is not None:
+            self.config.pluginmanager.register(progress, "ragbench-progress")
+
+    @property
+    def books(self) -> dict[str, Any]:
+        """Calls so far, as tests reported them."""
+        return self._summary.books if self._summary else {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

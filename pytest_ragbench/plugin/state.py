@@ -101,6 +101,11 @@ class RunState:
                 )
             return self._engine
 
+    @property
+    def live_engine(self) -> Engine | None:
+        """The engine, where there is one already."""
+        return self._engine
+
     def _cache(self) -> Path:
         cache = getattr(self.config, "cache", None)
         if cache is None:  # -p no:cacheprovider: nothing may stay, but the workers of this run share a store

@@ -2,7 +2,7 @@
 function drawDistribution(node, plot) {
   const width = Math.max(6, Math.min(22, node.clientWidth / (plot.counts.length + 4)));
   const chart = new Chartist.BarChart(node, { labels: plot.edges.slice(0, -1).map((edge) => String(edge)), series: [plot.counts] }, {
-    fullWidth: true, chartPadding: { top: 8, right: 4, bottom: 0, left: 0 },
+    fullWidth: true, chartPadding: { top: 14, right: 4, bottom: 0, left: 0 },
     axisX: { showGrid: false, offset: 18, labelInterpolationFnc: (text, place) => (place % 2 ? null : text) },
     axisY: { onlyInteger: true, offset: 30, scaleMinSpace: 24 },
   });
