@@ -76,10 +76,14 @@ class Board:
         """Whether nobody of the run has taken this (hexadecimal) digest before. Without a lock: two who ask
         in the same microsecond may both be told so, and of two digests of a million one is taken for the other.
         """
-        place = _ROW * _ROWS + int(digest[:8], 16) % _MARKS
+        place = _mark(digest)
         free = self._map[place] == 0
         self._map[place] = 1
         return free
+
+    def give_back(self, digest: str) -> None:
+        """Nothing came of it: the next one may take it."""
+        self._map[_mark(digest)] = 0
 
     def close(self) -> None:
         self._map.close()
@@ -103,6 +107,10 @@ class Board:
                 self._map[row * _ROW : row * _ROW + 8] = mark
             self._rows[name] = row
         return self._rows[name] * _ROW + 8 + 8 * column
+
+
+def _mark(digest: str) -> int:
+    return _ROW * _ROWS + int(digest[:8], 16) % _MARKS
 
 
 @dataclass(frozen=True)

@@ -147,18 +147,23 @@ class Engine:
         paid_here = launched or (flight.ahead and not ahead)
         if not ahead:
             flight.ahead = False  # what it takes is this test's from now on
-        # Of all workers' tests, the first that comes for it; before the reply is there for others to see.
-        first = not ahead and self._meeting is not None and running.board.take(digest)
-        got = await flight.join()
+        # Of all workers' tests, what it takes is put down to the first that comes for it.
+        first = self._meeting is None or (not ahead and running.board.take(digest))
+        try:
+            got = await flight.join()
+        except BaseException:
+            if first:
+                running.board.give_back(digest)
+            raise
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
         # Each waiter has a value of its own to change.
         value = got.value if launched else request.read(json.loads(got.text))
-        if paid_here and not got.cached:
+        if paid_here and not got.cached and (first or ahead):
             return Fetched(value, got.usage, got.duration)
-        if advance is not None:
+        if advance is not None and first:
             return Fetched(value, advance.usage, advance.duration)
-        if got.paid_in_run and first:
+        if got.paid_in_run and first and self._meeting is not None:
             return Fetched(value, self._handed_over(request, got.usage), got.duration)
         if not ahead:
             self._books.note_stored(request, got.usage, lambda: self._price(request))

@@ -305,3 +305,12 @@ def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
     later = make_engine(run_id="r2")
     assert later.wait(later.fetch(asking(service, "a"))).cached
     assert service.calls == 1
+
+
+def test_a_fetch_that_fails_leaves_it_to_the_next(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+    service = Service([JudgeError("no")])
+    engine = make_engine(meeting=tmp_path / "run")
+    with pytest.raises(JudgeError):
+        engine.wait(engine.fetch(service.ask("a")))
+    assert engine.wait(engine.fetch(service.ask("a"))).usage.calls == 1
+    assert engine.wait(engine.fetch(service.ask("a"))).cached

@@ -24,6 +24,16 @@ def test_answer(rag_sample):
     assert_metric("faithfulness_holistic", rag_sample, ">=0.5")
     assert_metric("answer_relevancy_holistic", rag_sample, ">=0.5")
 """
+LOADING = (
+    TESTS
+    + """
+@pytest.fixture(scope="module", autouse=True)
+def loaded(request):
+    request.path.with_name("loaded-{0}").touch()
+    yield
+    request.path.with_name("loaded-{0}").unlink(missing_ok=True)
+"""
+)
 TOML = """
 [rag]
 max_concurrency = 4
@@ -94,13 +104,72 @@ def test_calls_overlap_and_each_is_made_once(job: Project, mode: list[str]) -> N
     assert grades.met
     assert sorted(rag.questions) == [f"Question {number}?" for number in range(N)]
     assert (len(judge.requests), most(judge)) == (2 * N, 1)
+    each_is_paid_by_its_test(job)
+
+
+def each_is_paid_by_its_test(job: Project) -> None:
+    """Paid ahead, by whichever worker, is not "stored": the scores show what they took."""
     report = job.report()
     calls = report["summary"]["calls"]
     assert (calls["rag"]["calls"], calls["judge"]["calls"]) == (N, 2 * N)
-    if "2" not in mode:  # paid ahead is not "stored": the scores show what they took
-        assert (calls["rag"]["stored"], calls["judge"]["stored"]) == (0, 0)
-        scores = [score for record in report["results"] for score in record["scores"]]
-        assert {(score["cached"], score["usage"]["calls"]) for score in scores} == {(False, 1)}
+    assert (calls["rag"]["stored"], calls["judge"]["stored"]) == (0, 0)
+    scores = [score for record in report["results"] for score in record["scores"]]
+    assert {(score["cached"], score["usage"]["calls"]) for score in scores} == {(False, 1)}
+
+
+@pytest.mark.parametrize("dist", ["worksteal", "loadfile"])
+def test_each_call_once_however_tests_are_dealt_out(
+    job: Project, rag: RagServer, judge: OpenAIServer, dist: str
+) -> None:
+    job.write(test_two_py=TESTS.replace("test_answer", "test_again"))
+    run(job, rag, judge, "-n", "2", "--dist", dist).assert_outcomes(passed=2 * N)
+    assert sorted(rag.questions) == [f"Question {number}?" for number in range(N)]
+    assert (len(judge.requests), most(judge)) == (2 * N, 1)
+    scores = [score for record in job.report()["results"] for score in record["scores"]]
+    assert sum(score["usage"]["calls"] for score in scores) == 2 * N
+
+
+def test_ctrl_c_ends_what_was_asked_ahead(job: Project, rag: RagServer, both: list[str]) -> None:
+    """Though the judge never answers what is under way then."""
+    job.write(
+        conftest_py="""
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def pytest_runtest_teardown(item):
+    if "q1" in item.nodeid:
+        worker = hasattr(item.config, "workerinput")
+        os.kill(os.getppid() if worker else os.getpid(), signal.SIGINT)
+"""
+    )
+
+    def silent(messages: list[dict[str, str]], schema: dict[str, Any] | None) -> Any:
+        asked = any(f"Question {number}?" in str(messages) for number in (0, 1))
+        return grade(messages, schema) if asked else Reply(hang=True)
+
+    with OpenAIServer(silent) as judge:
+        result = run(job, rag, judge, "--ragbench-lookahead=2", *both)
+    assert result.ret == 2
+    assert job.report()["complete"] is False
+    assert "Question 7?" not in rag.questions
+
+
+def test_a_fixture_of_a_module_comes_before_its_questions(
+    job: Project, judge: OpenAIServer, both: list[str]
+) -> None:
+    job.write(
+        test_job_py=LOADING.format(1),
+        test_two_py=LOADING.format(2).replace("q.jsonl", "r.jsonl"),
+        r_jsonl=json.dumps({"id": "r", "question": "Question of the second module?"}),
+    )
+
+    def answer(question: str) -> dict[str, Any]:
+        module = 2 if "second" in question else 1
+        assert (job.path / f"loaded-{module}").exists(), question
+        return default_answer(question)
+
+    with rag_server(answer) as rag:
+        run(job, rag, judge, *both).assert_outcomes(passed=N + 1)
 
 
 def test_the_assertions_of_the_running_test_overlap_too(job: Project, rag: RagServer) -> None:
