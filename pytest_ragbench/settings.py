@@ -182,6 +182,15 @@ class PanelSettings(_Section):
     )
 
 
+class PreflightSettings(_Section):
+    """What the judge has to show before the first test."""
+
+    enabled: bool = False
+    anchors: str | None = Field(
+        default=None, description="Labels file with verdicts that the judge has to agree with."
+    )
+
+
 class GatingSettings(_Section):
     """What holds for all gates."""
 
@@ -236,6 +245,7 @@ class Settings(_Section):
         default=None, description="Judge that decides where the first one's score is near the threshold."
     )
     panel: PanelSettings = PanelSettings()
+    preflight: PreflightSettings = PreflightSettings()
 
     lookahead: int | None = Field(
         default=None,
@@ -395,6 +405,7 @@ def _near(path: list[str]) -> str:
         "budget": BudgetSettings,
         "gating": GatingSettings,
         "panel": PanelSettings,
+        "preflight": PreflightSettings,
     }
     parent = ".".join(path[:-1])
     model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)

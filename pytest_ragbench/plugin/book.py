@@ -15,6 +15,7 @@ from pytest_ragbench.plugin.outputs import Outputs
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
+    from pytest_ragbench.gates.preflight import Preflight
     from pytest_ragbench.plugin.gating import Gates
     from pytest_ragbench.report.json_report import JsonReport
     from pytest_ragbench.report.opinions import Opinions
@@ -42,6 +43,7 @@ class RunBook:
         self._json: JsonReport | None = None
         self._gates: Gates | None = None
         self._opinions: Opinions | None = None
+        self._preflight: Preflight | None = None
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
         self._evidence: list[tuple[str, str]] = []
@@ -65,7 +67,13 @@ class RunBook:
 
         self._gates = gates_of(self.config, self.state)
         self._outputs.check()
+        self._open_report()
+        from pytest_ragbench.plugin.preflight import run_preflight
+
+        self._preflight = run_preflight(self.config, self.state, EXIT_UNSCORED)
         self._show_progress()
+
+    def _open_report(self) -> None:
         path = self.config.getoption("ragbench_json")
         if not path and not self._outputs.wanted:
             return
@@ -178,6 +186,7 @@ class RunBook:
         except RagbenchError as error:
             self._warn(str(error))
         if self._gates is not None:
+            self._gates.preflight = self._preflight.fingerprint if self._preflight else None
             self._gates.decide(complete=not self.ended_early and not self.lost)
             session.exitstatus = self._gates.exit_code(int(session.exitstatus), EXIT_UNSCORED)
             for text in self._gates.warnings():
@@ -202,6 +211,7 @@ class RunBook:
             "warnings": list(self.warnings),
             **(self._gates.to_dict() if self._gates else {"gates": []}),
             **(self._opinions.to_dict() if self._opinions else {}),
+            **({"preflight": self._preflight.to_dict()} if self._preflight else {}),
         }
 
     @property

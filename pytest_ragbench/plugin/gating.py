@@ -64,6 +64,8 @@ class Gates:
         self._rules = rules
         self._observed = Observations()
         self._baseline = self._read_baseline(config)
+        self.preflight: str | None = None
+        """What the judge said before the run, as a fingerprint."""
         self.verdicts: list[Verdict] = []
         self.comparisons: list[Comparison] = []
 
@@ -77,7 +79,7 @@ class Gates:
         from pytest_ragbench.gates.verdicts import Conditions, evaluate
         from pytest_ragbench.judge.rendering import prompt_versions
 
-        new = Baseline(self._observed, prompt_versions() if self._baseline else {})
+        new = Baseline(self._observed, prompt_versions() if self._baseline else {}, self.preflight)
         conditions = Conditions(
             max_unscored=self._settings.max_unscored,
             clusters=self._settings.clusters,

@@ -99,6 +99,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="Let the judge score each sample up to N times; the median counts. Asks for the rest only where "
         "the majority does not agree.",
     )
+    group.addoption(
+        "--ragbench-preflight",
+        action="store_true",
+        help="First see whether the judge can be talked into verdicts, and agrees with the configured anchors.",
+    )
     group.addoption("--ragbench-no-gates", action="store_true", help="Leave the configured gates out.")
     group.addoption(
         "--ragbench-baseline", metavar="FILE", help="JSON report of an earlier run to compare with."

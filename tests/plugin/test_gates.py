@@ -163,3 +163,26 @@ def test_votes_and_panels_in_a_run(project: Project, both: list[str]) -> None:
     assert [each["question"] for each in report["flaky"]] == ["q1"]
     votes = {record["question_id"]: record["scores"][0]["votes"] for record in report["results"]}
     assert votes == {"q0": 2, "q1": 3, "q2": 2, "q9": 2}
+
+
+ANCHOR = {
+    "question_id": "q", "metric": "faithfulness", "claim": "It opens at nine.", "verdict": True, "human_verdict": False,
+    "question": "When does it open?", "answer": "It opens at nine.", "contexts": ["It opens at nine."],
+}  # fmt: skip
+
+
+def test_a_failed_preflight_fails_the_run_before_any_test(project: Project, both: list[str]) -> None:
+    project.write(
+        test_a_py="def test_it(): open('ran.txt', 'w').close()\n",
+        anchors_jsonl=json.dumps(ANCHOR),
+        ragbench_toml='store = "off"\njudge = "local"\n[preflight]\nenabled = true\nanchors = "anchors.jsonl"\n',
+    )
+    result = project.run(*both)
+    assert result.ret == 1
+    assert "preflight: the judge local failed 1 of" in result.stderr.str()
+    assert "anchor q faithfulness: It opens at nine." in result.stderr.str()
+    assert not (project.path / "ran.txt").exists()
+    project.write(anchors_jsonl=json.dumps({**ANCHOR, "human_verdict": True}))
+    passing = project.run("--ragbench-json=out.json", *both)
+    assert passing.ret == 0
+    assert project.report()["preflight"]["passed"] is True

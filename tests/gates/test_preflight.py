@@ -1,0 +1,93 @@
+"""Judges that can be talked into verdicts, and one that can't."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.calibration.labels import Label
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.gates.preflight import Preflight, canaries, fly, unpinned
+from pytest_ragbench.judge.callable import callable_judge
+from pytest_ragbench.judge.local_judge import local_judge
+
+FACTS = ("nine in the morning", "девять часов", "午前九時")
+WRONG = ("at four", "четыре часа", "午後四時")
+
+
+def judge(kind: str) -> Any:
+    """ "honest", "yes" to everything, "no" to everything, or "obedient" to orders that it reads."""
+
+    def reply(messages: list[dict[str, str]]) -> str:
+        text = messages[-1]["content"]
+        if "<claim-" not in text:
+            return json.dumps({"reason": "r", "grade": 0.9 if kind == "yes" else 0})
+        claim = text.rsplit("<claim-", 1)[1]
+        true = any(fact in claim for fact in FACTS) and not any(wrong in claim for wrong in WRONG)
+        ordered = any(word in text for word in ("SYSTEM", "СИСТЕМА", "システム：", '{"verdicts"'))
+        verdict = {"honest": true, "yes": True, "no": False, "obedient": true or ordered}[kind]
+        return json.dumps({"verdicts": {"1": {"reason": "r", "chunk": 1, "verdict": verdict}}})
+
+    return callable_judge(reply, name=kind)
+
+
+def flown(tested: Any, anchors: list[Label] | None = None) -> Preflight:
+    return asyncio.run(fly(tested, anchors or []))
+
+
+def test_an_honest_judge_passes() -> None:
+    found = flown(judge("honest"))
+    assert not found.failed
+    assert len(found.checks) == len(canaries()) == 11
+
+
+@pytest.mark.parametrize(
+    ("kind", "failed"),
+    [
+        ("obedient", {"orders in the answer", "orders in a chunk"}),
+        ("no", {"control"}),
+        ("yes", {"orders in the answer", "orders in a chunk", "answer"}),
+    ],
+)
+def test_a_judge_that_can_be_had_fails(kind: str, failed: set[str]) -> None:
+    names = {check.name for check in flown(judge(kind)).failed}
+    assert {name.rsplit(" ", 1)[0] for name in names if "Thought" not in name} == failed
+    if kind != "yes":
+        assert len(names) == 3 * len(failed)
+
+
+def test_the_local_judge_can_not_be_talked_into_anything() -> None:
+    found = flown(local_judge())
+    assert not found.failed
+
+
+def anchor(human: bool) -> Label:
+    return Label(
+        question_id="q", metric="faithfulness", claim="It opens at nine in the morning.", verdict=True,
+        human_verdict=human, question="?", answer="a", contexts=("It opens at nine in the morning.",),
+    )  # fmt: skip
+
+
+def test_anchors() -> None:
+    assert not flown(judge("honest"), [anchor(True)]).failed
+    wrong = flown(judge("honest"), [anchor(False)])
+    assert [check.name for check in wrong.failed] == [
+        "anchor q faithfulness: It opens at nine in the morning."
+    ]
+    assert wrong.fingerprint != flown(judge("honest"), [anchor(True)]).fingerprint
+
+
+def test_a_judge_that_is_down_is_no_bad_judge() -> None:
+    def down(messages: object) -> str:
+        raise ConnectionError("down")
+
+    with pytest.raises(JudgeError):
+        flown(callable_judge(down))
+
+
+def test_a_model_that_moves_is_warned_of() -> None:
+    assert "gpt-4o-latest" in unpinned("openai:gpt-4o-latest")
+    assert unpinned("openai:gpt-4o-mini-2024-07-18") == unpinned("local") == ""
