@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic
 
 from pydantic import Field, create_model
 
-from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.base import R, Task
 from pytest_ragbench.judge.fields import IntegerScale, Text, YesNo, grade_on
 from pytest_ragbench.judge.tasks import Reply
 from pytest_ragbench.text import detect_language
@@ -31,15 +31,10 @@ def rating_reply(scale: IntegerScale) -> type[RatingReply]:
 
 
 @dataclass(frozen=True)
-class _RatingTask(Task[RatingReply]):
-    """A rating of texts on a scale; ``texts`` is the data by label."""
+class _TextsTask(Task[R], Generic[R]):
+    """A judgement of some texts; ``texts`` is the data by label."""
 
     texts: tuple[tuple[str, str | tuple[str, ...]], ...]
-    scale: IntegerScale = field(default=IntegerScale(0, 2), kw_only=True)
-
-    @property
-    def reply_type(self) -> type[RatingReply]:
-        return rating_reply(self.scale)
 
     @property
     def lang(self) -> str:
@@ -48,6 +43,17 @@ class _RatingTask(Task[RatingReply]):
 
     def data(self) -> Mapping[str, Any]:
         return dict(self.texts)
+
+
+@dataclass(frozen=True)
+class _RatingTask(_TextsTask[RatingReply]):
+    """A rating on a scale."""
+
+    scale: IntegerScale = field(default=IntegerScale(0, 2), kw_only=True)
+
+    @property
+    def reply_type(self) -> type[RatingReply]:
+        return rating_reply(self.scale)
 
     def options(self) -> Mapping[str, Any]:
         grades = ", ".join(str(grade) for grade in self.scale.grades)
@@ -97,32 +103,22 @@ class AspectReply(Reply):
 
 
 @dataclass(frozen=True)
-class CheckAspect(Task[AspectReply]):
+class CheckAspect(_TextsTask[AspectReply]):
     """Is a criterion, written by the test's author, met?"""
 
-    texts: tuple[tuple[str, str | tuple[str, ...]], ...]
     definition: str
 
     name = "check_aspect"
     reply_type = AspectReply
-
-    @property
-    def lang(self) -> str:
-        found = dict(self.texts)
-        return detect_language(" ".join(str(found.get(label, "")) for label in ("question", "answer")))
-
-    def data(self) -> Mapping[str, Any]:
-        return dict(self.texts)
 
     def options(self) -> Mapping[str, Any]:
         return {"definition": self.definition.strip()}
 
 
 @dataclass(frozen=True)
-class RateRubric(Task[RatingReply]):
+class RateRubric(_TextsTask[RatingReply]):
     """Which grade of a rubric, written by the test's author, does the answer deserve?"""
 
-    texts: tuple[tuple[str, str | tuple[str, ...]], ...]
     rubric: tuple[tuple[int, str], ...]
 
     name = "rate_rubric"
@@ -130,14 +126,6 @@ class RateRubric(Task[RatingReply]):
     @property
     def reply_type(self) -> type[RatingReply]:
         return RatingReply
-
-    @property
-    def lang(self) -> str:
-        found = dict(self.texts)
-        return detect_language(" ".join(str(found.get(label, "")) for label in ("question", "answer")))
-
-    def data(self) -> Mapping[str, Any]:
-        return dict(self.texts)
 
     def options(self) -> Mapping[str, Any]:
         return {"rubric": "\n".join(f"{grade} - {text.strip()}" for grade, text in self.rubric)}

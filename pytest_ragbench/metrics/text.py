@@ -37,42 +37,30 @@ def _check_part(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, A
     return {}
 
 
-def _rouge(
-    kind: str, sample: RagSample, tools: Tools, tokenizer: Tokenizer, stem: bool, fold_yo: bool, part: Part
-) -> Score:
-    try:
-        found = overlap.rouge(
-            sample.answer or "",
-            sample.reference or "",
-            [kind],
-            tokenizer=tokenizer,
-            stem=stem,
-            fold_yo=fold_yo,
-        )[kind]
-    except UndefinedScore:
-        raise _no_tokens(kind, sample) from None
-    signature = overlap.rouge_signature(tokenizer, stem=stem, fold_yo=fold_yo)
-    return tools.score(
-        sample,
-        getattr(found, part),
-        reason=_differs(sample),
-        **found._asdict(),
-        part=part,
-        signature=signature,
-    )
+def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
+    """Register one of the three; they differ in what they count."""
 
+    async def rouge(
+        sample: RagSample,
+        tools: Tools,
+        *,
+        part: Part = "f1",
+        tokenizer: Tokenizer = "unicode",
+        stem: bool = False,
+        fold_yo: bool = False,
+    ) -> Score:
+        answer, reference = sample.answer or "", sample.reference or ""
+        how: dict[str, Any] = {"tokenizer": tokenizer, "stem": stem, "fold_yo": fold_yo}
+        try:
+            found = overlap.rouge(answer, reference, [kind], **how)[kind]
+        except UndefinedScore:
+            raise _no_tokens(kind, sample) from None
+        return tools.score(
+            sample, getattr(found, part), reason=_differs(sample), **found._asdict(), part=part,
+            signature=overlap.rouge_signature(**how),
+        )  # fmt: skip
 
-@metric("rouge1", tier="generation", needs=_NEEDS, bands={"good": 0.4}, adapt=_check_part)
-async def rouge1(
-    sample: RagSample,
-    tools: Tools,
-    *,
-    part: Part = "f1",
-    tokenizer: Tokenizer = "unicode",
-    stem: bool = False,
-    fold_yo: bool = False,
-) -> Score:
-    """F1 of the words that answer and reference share; ``details`` hold precision, recall and signature.
+    rouge.__doc__ = f"""F1 of {what}; ``details`` hold precision, recall and signature.
 
     Parameters
     ----------
@@ -86,35 +74,12 @@ async def rouge1(
     fold_yo
         Read the Russian ё as е.
     """
-    return _rouge("rouge1", sample, tools, tokenizer, stem, fold_yo, part)
+    metric(kind, tier="generation", needs=_NEEDS, bands=bands, adapt=_check_part)(rouge)
 
 
-@metric("rouge2", tier="generation", needs=_NEEDS, bands=NO_BANDS, adapt=_check_part)
-async def rouge2(
-    sample: RagSample,
-    tools: Tools,
-    *,
-    part: Part = "f1",
-    tokenizer: Tokenizer = "unicode",
-    stem: bool = False,
-    fold_yo: bool = False,
-) -> Score:
-    """F1 of the pairs of neighbouring words that answer and reference share; options as ``rouge1``."""
-    return _rouge("rouge2", sample, tools, tokenizer, stem, fold_yo, part)
-
-
-@metric("rougeL", tier="generation", needs=_NEEDS, bands={"good": 0.5}, adapt=_check_part)
-async def rouge_l(
-    sample: RagSample,
-    tools: Tools,
-    *,
-    part: Part = "f1",
-    tokenizer: Tokenizer = "unicode",
-    stem: bool = False,
-    fold_yo: bool = False,
-) -> Score:
-    """F1 of the longest common subsequence of words; options as ``rouge1``."""
-    return _rouge("rougeL", sample, tools, tokenizer, stem, fold_yo, part)
+_rouge("rouge1", "the words that answer and reference share", {"good": 0.4})
+_rouge("rouge2", "the pairs of neighbouring words that answer and reference share", NO_BANDS)
+_rouge("rougeL", "the longest common subsequence of words", {"good": 0.5})
 
 
 @metric("bleu", tier="generation", needs=_NEEDS, high=100.0, bands=NO_BANDS)

@@ -26,20 +26,21 @@ def claims(*texts: str) -> dict[str, Any]:
 
 @cache
 def _openings() -> dict[str, list[str]]:
-    """Task name -> how its instructions begin, in each language."""
+    """Task name -> the first line of its instructions as a pattern, in each language."""
     found = {}
     for file in (files("pytest_ragbench.judge") / "prompts").iterdir():
         name = file.name.removesuffix(".toml")
         if name != "common" and file.name.endswith(".toml"):
             prompt = tomllib.loads(file.read_text(encoding="utf-8"))
-            found[name] = [re.split(r"\{|\n", prompt[lang]["task"].strip())[0] for lang in ("en", "ru", "ja")]
+            lines = [prompt[lang]["task"].strip().splitlines()[0] for lang in ("en", "ru", "ja")]
+            found[name] = [re.sub(r"\\\{\w+\\\}", ".+", re.escape(line)) for line in lines]
     return found
 
 
 def task_of(messages: Sequence[Mapping[str, str]]) -> str:
     """Which task the messages ask for."""
     system = messages[0]["content"]
-    [name] = [name for name, openings in _openings().items() if any(o in system for o in openings)]
+    [name] = [name for name, openings in _openings().items() if any(re.search(o, system) for o in openings)]
     return name
 
 
