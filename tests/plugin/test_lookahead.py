@@ -107,6 +107,20 @@ def test_calls_overlap_and_each_is_made_once(job: Project, mode: list[str]) -> N
     each_is_paid_by_its_test(job)
 
 
+def test_the_calls_of_tests_in_yaml_overlap_too(job: Project, both: list[str]) -> None:
+    (job.path / "test_job.py").unlink()
+    limits = "{faithfulness_holistic: 0.5, answer_relevancy_holistic: 0.5}"
+    (job.path / "job.rag.yaml").write_text(f"questions: q.jsonl\nthresholds: {limits}\n")
+    answer, grades = Crowd(4, default_answer), Crowd(4, grade)
+    with rag_server(answer) as rag, OpenAIServer(grades) as judge:
+        result = run(job, rag, judge, *both)
+    result.assert_outcomes(passed=N)
+    assert answer.met
+    assert grades.met
+    assert (len(rag.questions), len(judge.requests), most(judge)) == (N, 2 * N, 1)
+    each_is_paid_by_its_test(job)
+
+
 def each_is_paid_by_its_test(job: Project) -> None:
     """Paid ahead, by whichever worker, is not "stored": the scores show what they took."""
     report = job.report()
