@@ -213,6 +213,16 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})
 """A text; null is the empty one."""
 
 
+def _item(value: Any) -> Any:
+    if value is None:
+        raise ValueError("null is no entry of a list of texts")
+    return _text(value)
+
+
+ListedText = Annotated[str, BeforeValidator(_item), WithJsonSchema({"type": "string"})]
+"""A text in a list, where null would quietly shorten what is counted."""
+
+
 def shown(value: Any, limit: int = 80) -> str:
     """The value as messages quote it: JSON words for JSON values, cut, on one line."""
     words = {None: "null", True: "true", False: "false"}

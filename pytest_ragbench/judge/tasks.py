@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_ragbench.judge.base import Task, in_language, schema_of
-from pytest_ragbench.judge.fields import Grade01, Text, YesNo
+from pytest_ragbench.judge.fields import Grade01, ListedText, Text, YesNo
 from pytest_ragbench.text import detect_language
 
 
@@ -29,7 +29,7 @@ Fineness = Literal["low", "high"]
 
 
 class Claims(Reply):
-    claims: list[Text] = Field(
+    claims: list[ListedText] = Field(
         description="Self-contained factual claims, in order; empty where there are none."
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.fields import Text
+from pytest_ragbench.judge.fields import ListedText
 from pytest_ragbench.judge.tasks import NumberedTask, Reply, Verdict, Verdicts
 from pytest_ragbench.text import detect_language
 
@@ -38,7 +38,7 @@ class JudgeChunks(NumberedTask[Verdict]):
 
 
 class Entities(Reply):
-    entities: list[Text] = Field(
+    entities: list[ListedText] = Field(
         description="Names, places, organisations, dates, products ...; each once, in its dictionary form."
     )
 
@@ -83,7 +83,7 @@ class FindEntities(NumberedTask[Verdict]):
 
 
 class Sentences(Reply):
-    sentences: list[Text] = Field(description="Sentences copied from the chunks, unchanged.")
+    sentences: list[ListedText] = Field(description="Sentences copied from the chunks, unchanged.")
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,14 @@ def test_inflected_entities_by_the_judge() -> None:
     assert "Задание" in judge.messages[0][0]["content"]
 
 
+def test_a_null_is_no_entity_and_no_claim() -> None:
+    sample = RagSample("q", "a", ["Paris."], reference="Paris, Seine.")
+    with pytest.raises(JudgeError, match=r"entities.1: null is no entry"):
+        score("context_entity_recall", sample, judge=Scripted(extract_entities={"entities": ["Paris", None]}))
+    with pytest.raises(JudgeError, match=r"claims.0: null is no entry"):
+        score("faithfulness", sample, judge=Scripted(split_claims={"claims": [None, "It is."]}))
+
+
 def test_no_entities() -> None:
     with pytest.raises(UndefinedScore) as caught:
         score("context_entity_recall", EINSTEIN, judge=Scripted(extract_entities=entities()))
