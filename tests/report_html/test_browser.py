@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench.calibration.labels import read_labels
 from pytest_ragbench.report.html import write_html
 from pytest_ragbench.report.reading import Report
 from tests.report_html.pages import a_report, a_result, a_score
@@ -101,7 +102,7 @@ def test_a_question_by_keyboard_and_its_marks_saved(browser: Any, tmp_path: Path
     scores = [a_score(0.5, evidence=evidence, reason="the number 13 is in no chunk")]
     report = a_report(
         [
-            a_result("first", 0.5, contexts=CHUNKS, scores=scores, reference="It is 12."),
+            a_result("first", 0.5, contexts=CHUNKS, scores=scores, reference="It is\u202812."),
             a_result("second", 0.9),
         ]
     )
@@ -123,14 +124,14 @@ def test_a_question_by_keyboard_and_its_marks_saved(browser: Any, tmp_path: Path
     page.wait_for_selector("#save")
     with page.expect_download() as download:
         page.click("#save")
-    lines = [
-        json.loads(line) for line in Path(download.value.path()).read_text(encoding="utf-8").splitlines()
-    ]
+    saved = Path(download.value.path())
+    lines = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
+    assert [label.human_verdict for label in read_labels(saved)] == [line["human_verdict"] for line in lines]
     claim, whole = sorted(lines, key=lambda line: line["claim"] is None)
     assert claim.items() >= {
         "question_id": "first", "metric": "faithfulness", "claim": "It is 13.", "verdict": False, "label": "wrong",
         "human_verdict": True, "remark": "it's in the \"second\" chunk", "question": "What is first?",
-        "answer": "It is 13. It is blue.", "contexts": CHUNKS, "evidence": 1, "reference": "It is 12.",
+        "answer": "It is 13. It is blue.", "contexts": CHUNKS, "evidence": 1, "reference": "It is\u202812.",
     }.items()  # fmt: skip
     assert (whole["claim"], whole["verdict"], whole["label"], whole["human_verdict"]) == (
         None,

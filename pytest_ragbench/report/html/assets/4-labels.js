@@ -40,7 +40,9 @@ function labelLine(key, entry) {
 
 function save() {
   const lines = [...LABELS].filter(([, entry]) => entry.label).map(([key, entry]) => labelLine(key, entry)).filter(Boolean);
-  const blob = new Blob(lines.map((line) => JSON.stringify(line) + "\n"), { type: "application/jsonl" });
+  // Some readers take these, which JSON may hold as they are, for the end of a line.
+  const told = (line) => JSON.stringify(line).replace(/[\u0085\u2028\u2029]/g, (letter) => "\\u" + letter.charCodeAt(0).toString(16).padStart(4, "0"));
+  const blob = new Blob(lines.map((line) => told(line) + "\n"), { type: "application/jsonl" });
   const link = h("a", { href: URL.createObjectURL(blob), download: `labels-${DATA.run.id.slice(0, 8)}.jsonl` });
   document.body.append(link);
   link.click();
