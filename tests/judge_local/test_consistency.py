@@ -32,6 +32,8 @@ def test_contradictions(earlier: str, later: str) -> None:
     [
         ("The warranty lasts two years.", "The warranty lasts two years and covers the battery."),
         ("Products can be returned.", "You can return it within 30 days."),
+        ("The warranty covers the battery.", "The warranty covers the battery for 2 years."),
+        ("Гарантия распространяется на батарею.", "Гарантия распространяется на батарею 2 года."),
         ("Delivery is free above 50 euro.", "Delivery takes 5 days."),
         ("The warranty lasts two years.", "I don't know how long the warranty is."),
         ("Товар можно вернуть в течение 14 дней.", "Товар можно вернуть в течение 14 дней, нужен чек."),

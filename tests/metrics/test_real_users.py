@@ -36,6 +36,12 @@ def test_values(urls: list[str], found: list[str], values: dict[str, float]) -> 
         assert score(name, shown(urls, *found)).value == pytest.approx(value), name
 
 
+def test_a_blank_url_is_nothing_to_find() -> None:
+    sample = shown([" ", "https://w/a"], "https://w/a", "")
+    assert score("url_recall@2", sample).value == 1.0
+    assert score("url_ndcg@2", sample).value == 1.0
+
+
 def test_documents_ranked_instead_of_chunks() -> None:
     sample = shown(["https://w/c"], "https://w/x", "https://w/x", "https://w/c")
     assert score("url_mrr", sample, collapse=True).value == 0.5
