@@ -36,7 +36,7 @@ class TestLangChain:
         from langchain_core.documents import Document
         from langchain_core.retrievers import BaseRetriever
 
-        class Fixed(BaseRetriever):
+        class Fixed(BaseRetriever):  # type: ignore[misc, unused-ignore]
             def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
                 return [
                     Document(page_content=text, id=name, metadata={"score": 0.5})
