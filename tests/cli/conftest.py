@@ -48,6 +48,7 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     for name in (
         "CI",
+        "PYTEST_ADDOPTS",
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
         "RAGBENCH_JUDGE",

@@ -44,6 +44,7 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     from pytest_ragbench.metrics import registry
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)  # there, a judge has to be chosen
     monkeypatch.setattr(registry, "_METRICS", dict(registry.all_metrics()))
     names: dict[str, object] = {"__name__": "page"}
     for line, code in blocks(page, "python"):
