@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.observations import Key, Observations, Sample
@@ -15,7 +14,15 @@ from pytest_ragbench.gates.paired import mcnemar, sign_flip
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.thresholds import Scale
 
+if TYPE_CHECKING:
+    from pytest_ragbench.report.reading import Report
+
 _SAME = 1e-9
+# Texts, which are most of a report, and which no gate reads.
+_TEXTS: Any = {
+    "samples": {"__all__": {"answer", "contexts", "reference", "reference_contexts"}},
+    "scores": {"__all__": {"evidence", "reason", "error_message"}},
+}
 
 
 @dataclass(frozen=True)
@@ -31,39 +38,29 @@ class Baseline:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a JSON report.
+    """The baseline in a JSON report, read as all reports are: :func:`~pytest_ragbench.report.reading.read_report`.
 
     Raises
     ------
     UsageError
         No such file, no JSON report, one of a version that is not known, or one that is not complete.
     """
+    from pytest_ragbench.report.reading import read_report
+
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"baseline {path}: can't be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"baseline {path}: no JSON: {error}") from None
-    if not isinstance(report, Mapping) or report.get("schema") != "ragbench-report":
-        raise UsageError(f"baseline {path}: no report of --ragbench-json")
-    if report.get("version") != 1:
-        raise UsageError(
-            f"baseline {path}: report version {report.get('version')!r} is not known; this reads 1"
-        )
-    if report.get("complete") is not True:
+        report = read_report(path)
+    except UsageError as error:
+        raise UsageError(f"baseline {error}") from None
+    if not report.complete:
         raise UsageError(f"baseline {path}: that run did not end well, so its scores are not complete")
-    return baseline_from(report, name=str(path))
+    return baseline_of(report, name=str(path))
 
 
-def baseline_from(report: Mapping[str, Any], *, name: str) -> Baseline:
-    """The baseline in a report that has been read; UsageError where its results are not what they should be."""
-    try:
-        observed = Observations(report.get("results") or ())
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"baseline {name}: its results can't be read: {error!r}") from None
-    run = report.get("run") or {}
-    preflight = (report.get("preflight") or {}).get("fingerprint")
-    return Baseline(observed, run.get("prompts") or {}, preflight, name)
+def baseline_of(report: Report, *, name: str) -> Baseline:
+    """The baseline in a report that has been read."""
+    observed = Observations(result.model_dump(exclude=_TEXTS) for result in report.results)
+    preflight = report.preflight.fingerprint if report.preflight else None
+    return Baseline(observed, report.run.prompts, preflight, name)
 
 
 @dataclass(frozen=True)

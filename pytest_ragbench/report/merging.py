@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.json_report import SCHEMA, VERSION
+from pytest_ragbench.report.opinions import Opinions
 from pytest_ragbench.report.summary import Summary
 
 if TYPE_CHECKING:
@@ -72,9 +73,10 @@ def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None
 
     ordered = sorted(shards, key=lambda shard: shard.report["run"]["started"])
     results = _results(ordered, newest)
-    summary = Summary()
+    summary, opinions = Summary(), Opinions()
     for record in results:
         summary.add_record(record)
+        opinions.add(record)
     for shard in ordered:
         summary.add_books(_books(shard.report.get("summary") or {}))
     missing = expected is not None and len(shards) < expected
@@ -101,6 +103,8 @@ def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None
         "lost": sorted({name for shard in ordered for name in shard.report.get("lost") or ()}),
         "warnings": list(dict.fromkeys(warnings)),
         "gates": [],
+        **(opinions.to_dict() if opinions else {}),
+        **_preflight(ordered),
     }
 
 
@@ -117,13 +121,14 @@ def decide(
     report: dict[str, Any], rules: Sequence[Rule], gating: GatingSettings, baseline: Path | None
 ) -> list[str]:
     """Hold a merged report against gates and put their verdicts and exit code into it; returns lines to show."""
-    from pytest_ragbench.gates.baseline import baseline_from, compare_all, read_baseline
+    from pytest_ragbench.gates.baseline import baseline_of, compare_all, read_baseline
     from pytest_ragbench.gates.observations import Observations
     from pytest_ragbench.gates.verdicts import Conditions, evaluate
+    from pytest_ragbench.report.reading import report_from
 
     old = read_baseline(baseline) if baseline is not None else None
     observed = Observations(report["results"])
-    new = baseline_from(report, name="these shards")
+    new = baseline_of(report_from(report, name="these shards"), name="these shards")
     conditions = Conditions(
         max_unscored=gating.max_unscored,
         clusters=gating.clusters,
@@ -169,6 +174,13 @@ def _results(shards: Sequence[Shard], newest: bool) -> list[Mapping[str, Any]]:
                 )
             found[test][1].append(record)
     return [record for _, records in found.values() for record in records]
+
+
+def _preflight(shards: Sequence[Shard]) -> dict[str, Any]:
+    """That of the shards, where the judge said the same in all."""
+    found = [shard.report.get("preflight") or {} for shard in shards]
+    same = len({each.get("fingerprint") for each in found}) == 1
+    return {"preflight": found[0]} if same and found[0] else {}
 
 
 def _books(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

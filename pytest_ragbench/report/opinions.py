@@ -37,6 +37,9 @@ class Opinions:
             for name in details.get("panel_failed") or ():
                 self._failed[name] += 1
 
+    def __bool__(self) -> bool:
+        return bool(self.flaky or self._panels or self._failed)
+
     def panels(self) -> list[dict[str, Any]]:
         """Of each metric how well its judges agree; None where that is undefined."""
         found = []

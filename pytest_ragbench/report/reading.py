@@ -116,8 +116,11 @@ class Asked(_Part):
     must_pass: bool = False
     session: str | None = None
     cluster: str | None = None
+    relevant_ids: Mapping[str, Number] | None = None
     file: str | None = None
     line: int | None = None
+    latency: Number | None = Field(default=None, description="seconds; null: not answered")
+    cached: bool = False
 
 
 class Result(_Part):
@@ -160,6 +163,10 @@ class Run(_Part):
     settings: str = Field(default="", description="judge, embedder, service and store, in words")
     sources: tuple[str, ...] = ()
     git: Git | None = None
+    prompts: Mapping[str, str] = Field(
+        default={}, description="task of the judge -> version and fingerprint of its prompt"
+    )
+    shards: tuple[str, ...] = Field(default=(), description="of a merged report: the files it was made from")
 
 
 class MetricSummary(_Part):
@@ -212,26 +219,6 @@ class ModelCalls(_Part):
     saved_cost: Number = 0.0
 
 
-class Gate(_Part):
-    """A rule over the whole run, and what it came to."""
-
-    gate: str
-    metric: str
-    verdict: Literal["PASS", "FAIL", "UNDECIDED"]
-    broken: bool = False
-    reason: str = ""
-    value: Number | None = None
-    low: Number | None = None
-    high: Number | None = None
-    confidence: Number | None = None
-    method: str | None = None
-    n_scored: int = 0
-    n_total: int = 0
-    more_questions: int | None = None
-    p: Number | None = None
-    p_holm: Number | None = None
-
-
 class Moved(_Part):
     """A question whose score changed."""
 
@@ -240,10 +227,9 @@ class Moved(_Part):
     new: Number
 
 
-class Compared(_Part):
-    """One metric against the baseline; differences are new - old."""
+class Comparison(_Part):
+    """A run against the baseline; differences are new - old."""
 
-    metric: str
     n_pairs: int = 0
     n_changed: int = 0
     mean_difference: Number | None = None
@@ -254,6 +240,38 @@ class Compared(_Part):
     moved: tuple[Moved, ...] = ()
     broken: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
+
+
+class Compared(Comparison):
+    """One metric against the baseline."""
+
+    metric: str
+
+
+class Gate(_Part):
+    """A rule over the whole run, and what it came to."""
+
+    gate: str
+    metric: str
+    subset: Mapping[str, tuple[str, ...]] = {}
+    rule: str = Field(default="", description="sure, confident, plain, baseline or must_pass")
+    statistic: str = "mean"
+    threshold: str | None = None
+    verdict: Literal["PASS", "FAIL", "UNDECIDED"]
+    broken: bool = False
+    reason: str = ""
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    confidence: Number | None = None
+    method: str | None = None
+    n_scored: int = 0
+    n_total: int = 0
+    n_clusters: int | None = Field(default=None, description="null: each question stands for itself")
+    more_questions: int | None = None
+    p: Number | None = None
+    p_holm: Number | None = None
+    comparison: Comparison | None = None
 
 
 class BaselineSummary(_Part):
@@ -272,6 +290,45 @@ class Summary(_Part):
     models: tuple[ModelCalls, ...] = ()
 
 
+class Flaky(_Part):
+    """A score whose votes disagreed."""
+
+    question: str = Field(description="its id, or the test's")
+    metric: str
+    votes: tuple[Number, ...] = ()
+    self_agreement: Number | None = None
+
+
+class Panel(_Part):
+    """How well the judges of a panel agree on a metric."""
+
+    metric: str
+    judges: tuple[str, ...] = ()
+    n: int = Field(default=0, description="scores that all of it is about")
+    alpha: Number | None = Field(default=None, description="Krippendorff's; null: undefined")
+    kappa: Number | None = Field(
+        default=None, description="Cohen's, of two judges' verdicts; null: undefined"
+    )
+    means: Mapping[str, Number] = {}
+
+
+class PreflightCheck(_Part):
+    """One thing that the judge was asked before the run."""
+
+    name: str
+    passed: bool
+    said: str = ""
+
+
+class Preflight(_Part):
+    """What the judge said of texts whose verdicts are known."""
+
+    judge: str
+    passed: bool
+    fingerprint: str | None = Field(default=None, description="of its verdicts")
+    checks: tuple[PreflightCheck, ...] = ()
+
+
 class Report(_Part):
     """A JSON report. Of a run that was killed there is neither a summary nor an exit code."""
 
@@ -287,6 +344,9 @@ class Report(_Part):
     warnings: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
     baseline: BaselineSummary | None = None
+    flaky: tuple[Flaky, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    preflight: Preflight | None = None
 
 
 def read_report(path: Path) -> Report:

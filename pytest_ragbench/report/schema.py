@@ -18,11 +18,29 @@ _ALWAYS = ["schema", "version", "run", "results", "complete"]
 _OF_A_SCORE = ["metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error"]
 
 
-def made_schema() -> dict[str, Any]:
-    """The schema as the models have it: every field that a run writes is required, others are allowed."""
+# What a run has only in some circumstances.
+_AT_TIMES = {"Run": ["shards"]}
+
+
+def made_schema(*, closed: bool = False) -> dict[str, Any]:
+    """The schema as the models have it: every field that a run writes is required.
+
+    Parameters
+    ----------
+    closed
+        Refuse fields that the models do not have. Else they are allowed, so that a report of a later
+        version, which has more of them, is not refused by the schema of this one.
+    """
     made = Report.model_json_schema(by_alias=True, mode="serialization")
     made["required"] = _ALWAYS
     made["$defs"]["Score"]["required"] = _OF_A_SCORE
+    for name, fields in _AT_TIMES.items():
+        made["$defs"][name]["required"] = [
+            field for field in made["$defs"][name]["required"] if field not in fields
+        ]
+    if closed:
+        for part in (made, *made["$defs"].values()):
+            part["additionalProperties"] = False
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

@@ -54,7 +54,7 @@ def report(results: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
         "schema": "ragbench-report",
         "version": 1,
         "complete": True,
-        "run": {},
+        "run": {"id": "r", "started": 1.0},
         "results": results,
         **more,
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.gates.baseline import Baseline, baseline_from, compare_all
+from pytest_ragbench.gates.baseline import Baseline, compare_all, read_baseline
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
@@ -325,7 +327,17 @@ def test_what_moved_broke_and_was_mended_is_named() -> None:
     assert any("newly broken: q0" in line for line in found.lines())
 
 
-def test_a_report_that_is_none_is_refused() -> None:
-    assert baseline_from(report(run([0.5])), name="x").observed.entries[0].value == 0.5
-    with pytest.raises(UsageError, match="can't be read"):
-        baseline_from(report([{"scores": [3]}]), name="x")
+def test_a_baseline_is_read_as_every_report_is(tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    preflight = {"judge": "j", "passed": True, "fingerprint": "f", "checks": []}
+    later = {"run": {"id": "r", "started": 1.0, "prompts": {"split_claims": "1-a"}, "new": 1}}
+    path.write_text(json.dumps(report(run([0.5, None]), preflight=preflight, **later)))
+    read = read_baseline(path)
+    assert (read.prompts, read.preflight, read.name) == ({"split_claims": "1-a"}, "f", str(path))
+    assert read.observed.entries == Observations(run([0.5, None])).entries
+    path.write_text(json.dumps(report([{"scores": [3]}])))
+    with pytest.raises(UsageError, match=r"baseline .*old.json: results\.0\.test: Field required"):
+        read_baseline(path)
+    path.write_text(json.dumps(report([], version=2)))
+    with pytest.raises(UsageError, match="reads up to version 1"):
+        read_baseline(path)

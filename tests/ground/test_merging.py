@@ -57,6 +57,25 @@ def test_sums_are_those_of_one_run() -> None:
     assert len(again["results"]) == 4
 
 
+def test_votes_panels_and_a_shared_preflight_are_those_of_one_run() -> None:
+    flaky = record("f", 1.0)
+    flaky["scores"][0]["details"] = {"flaky": True, "votes": [1.0, 0.0], "self_agreement": 0.5}
+    panel = record("p", 1.0)
+    panel["scores"][0]["details"] = {"panel": {"one": 1.0, "two": 0.0}}
+    preflight = {"judge": "j", "passed": True, "fingerprint": "a", "checks": []}
+    both = [
+        shard("1.json", 1.0, flaky, preflight=preflight),
+        shard("2.json", 2.0, panel, preflight=preflight),
+    ]
+    report = report_from(merge(both))
+    assert [each.votes for each in report.flaky] == [(1.0, 0.0)]
+    assert [each.means for each in report.panels] == [{"one": 1.0, "two": 0.0}]
+    assert report.preflight is not None
+    other = shard("3.json", 3.0, preflight={**preflight, "fingerprint": "b"})
+    assert report_from(merge([both[0], other])).preflight is None
+    assert merge([ONE, TWO]).keys().isdisjoint({"flaky", "panels", "preflight"})
+
+
 def test_a_test_of_two_shards_is_refused_or_the_later_one_is_taken() -> None:
     rerun = shard("rerun.json", 5.0, record("c", 1.0))
     with pytest.raises(UsageError, match="c was run in two.json and in rerun.json"):

@@ -31,7 +31,7 @@ def test_the_file_in_the_package_is_what_the_models_say() -> None:
 def test_the_schema_refuses_what_no_run_writes() -> None:
     assert problems({**HEAD, "results": [], "complete": False}) == [
         f"$.run: {name!r} is a required property"
-        for name in ("ragbench", "pytest", "python", "platform", "settings", "sources", "git")
+        for name in ("ragbench", "pytest", "python", "platform", "settings", "sources", "git", "prompts")
     ]
     assert problems({**HEAD, "version": 2, "results": [{"test": "t", "outcome": "lost"}], "complete": 1})
 

@@ -146,13 +146,17 @@ def test_it(place):
 def test_panel():
     sample = rb.RagSample("What is 9?", "an answer", ["a chunk"], id="q9")
     rb.assert_metric("search_rag", sample, ">=0.7", judge=[judge, strict])
+
+@pytest.mark.rag_questions([{"id": "q5", "question": "Where?"}])
+def test_another(rag_question):
+    rb.assert_metric("exact_match", rb.RagSample("Who?", "I", reference="I", id="q6"), 1)
 """
 
 
 def test_votes_and_panels_in_a_run(project: Project, both: list[str]) -> None:
-    project.write(test_a_py=VOTES, ragbench_toml='store = "off"\nvotes = 3\n')
-    result = project.run("--ragbench-json=out.json", *both)
-    result.assert_outcomes(passed=4)
+    project.write(test_a_py=VOTES, ragbench_toml='store = "off"\nvotes = 3\njudge = "local"\n')
+    result = project.run("--ragbench-json=out.json", "--ragbench-preflight", *both)
+    result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(
         [
             "flaky: q1 search_rag: votes 0.90, 0.20, 0.90, self-agreement 0.33",
@@ -161,8 +165,13 @@ def test_votes_and_panels_in_a_run(project: Project, both: list[str]) -> None:
     )
     report = project.report()
     assert [each["question"] for each in report["flaky"]] == ["q1"]
-    votes = {record["question_id"]: record["scores"][0]["votes"] for record in report["results"]}
-    assert votes == {"q0": 2, "q1": 3, "q2": 2, "q9": 2}
+    votes = {each["question_id"]: [s["votes"] for s in each["scores"]] for each in report["results"]}
+    assert votes == {"q0": [2], "q1": [3], "q2": [2], "q9": [2], "q5": [1]}
+    # A report with all that a run has at times only: Project.report() lets no field pass that has no model.
+    assert report["panels"][0]["judges"] == ["judge", "strict"]
+    assert report["preflight"]["passed"] is True
+    assert report["run"]["prompts"].keys() >= {"verify_claims"}
+    assert [each["questions"][0]["id"] for each in report["results"] if each["questions"]] == ["q5"]
 
 
 ANCHOR = {
