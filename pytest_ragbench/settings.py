@@ -208,7 +208,9 @@ class GatingSettings(_Section):
         default=True,
         description="Questions with the same cluster or relevant document count as one cluster.",
     )
-    baseline: str | None = Field(default=None, description="JSON report of the run to compare with.")
+    baseline: str | None = Field(
+        default=None, description="Run to compare with: a JSON report, or a branch in the history."
+    )
 
 
 class Settings(_Section):

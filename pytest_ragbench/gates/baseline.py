@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.observations import Key, Observations, Sample
-from pytest_ragbench.gates.paired import mcnemar, sign_flip
+from pytest_ragbench.gates.paired import LEVEL, fisher, mcnemar, sign_flip
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.thresholds import Scale
 
@@ -37,23 +37,58 @@ class Baseline:
     name: str = "this run"
 
 
-def read_baseline(path: Path) -> Baseline:
-    """The baseline in a JSON report, read as all reports are: :func:`~pytest_ragbench.report.reading.read_report`.
+def find_report(given: str, *, base: Path, history: Path | None) -> tuple[Report, str]:
+    """The report of an earlier run, and what to call it.
+
+    Parameters
+    ----------
+    given
+        A JSON report, seen from ``base``, or a branch: the last complete run of it in ``history``.
 
     Raises
     ------
     UsageError
-        No such file, no JSON report, one of a version that is not known, or one that is not complete.
+        There is neither; or the file can't be read, is no report, or is of a run that did not end well.
     """
     from pytest_ragbench.report.reading import read_report
 
-    try:
-        report = read_report(path)
-    except UsageError as error:
-        raise UsageError(f"baseline {error}") from None
-    if not report.complete:
-        raise UsageError(f"baseline {path}: that run did not end well, so its scores are not complete")
-    return baseline_of(report, name=str(path))
+    path = base / Path(given).expanduser()
+    if path.exists() or given.endswith(".json") or history is None:
+        try:
+            report = read_report(path)
+        except UsageError as error:
+            unknown = "" if path.exists() else "; to name a branch, keep a history: `history = FILE`"
+            raise UsageError(f"baseline {error}{unknown}") from None
+        if not report.complete:
+            raise UsageError(f"baseline {path}: that run did not end well, so its scores are not complete")
+        return report, str(path)
+    return _last_of(given, path, history)
+
+
+def _last_of(branch: str, path: Path, file: Path) -> tuple[Report, str]:
+    from datetime import UTC, datetime
+
+    from pytest_ragbench.report.history import History
+
+    history = History(file)
+    report = history.last(branch)
+    if report is None:
+        known = ", ".join(history.branches()[:10]) or "of no branch"
+        raise UsageError(
+            f"baseline {branch}: there is no file {path}, and the history {file} has no complete run of a branch "
+            f"{branch} with scores; it has: {known}"
+        )
+    commit = f", commit {report.run.git.commit[:8]}" if report.run.git else ""
+    return (
+        report,
+        f"{branch} (run of {datetime.fromtimestamp(report.run.started, UTC):%Y-%m-%d %H:%M}{commit})",
+    )
+
+
+def read_baseline(given: str | Path, *, base: Path | None = None, history: Path | None = None) -> Baseline:
+    """The baseline that is meant: :func:`find_report`. Raises as that does."""
+    report, name = find_report(str(given), base=base or Path(), history=history)
+    return baseline_of(report, name=name)
 
 
 def baseline_of(report: Report, *, name: str) -> Baseline:
@@ -170,7 +205,7 @@ def compare(rule: Rule, new: Baseline, old: Baseline) -> Comparison:
         p=p,
         method=method,
         differences=(*pairing.differences(), *_made_otherwise(rule, new, old, ours, theirs)),
-        notes=tuple(pairing.notes()),
+        notes=(*pairing.notes(), *_votes_lost(pairing.same, ours, theirs)),
         broken=tuple(name for now, before, name in judged if now is False and before is True),
         mended=tuple(name for now, before, name in judged if now is True and before is False),
     )
@@ -231,6 +266,19 @@ class _Pairing:
 
     def notes(self) -> list[str]:
         return [_named(list(self.renamed), "renamed")] if self.renamed else []
+
+
+def _votes_lost(same: Mapping[Key, Key], ours: Sample, theirs: Sample) -> Iterator[str]:
+    """What the votes say of each question that fewer of them pass than before."""
+    for mine, its in same.items():
+        if mine not in ours.votes or its not in theirs.votes:
+            continue
+        (now, of), (before, out_of) = ours.votes[mine], theirs.votes[its]
+        if now * out_of >= before * of:
+            continue
+        p = fisher((before, out_of), (now, of))
+        why = "and chance is no excuse" if p < LEVEL - _SAME else "which chance may explain"
+        yield f"{mine[0]}: {before} of {out_of} votes passed, {now} of {of} do now, {why}; p {p:.3f} (Fisher)"
 
 
 def _named(keys: list[Key], word: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +14,17 @@ from pytest_ragbench.gates.intervals import by_cluster
 from pytest_ragbench.gates.rules import Rule
 
 Key = tuple[str, str]
-"""Id and text of a question: ids are unique within a file only."""
+"""Id of a question and fingerprint of its text: ids are unique within a file only."""
+
+_FINGERPRINT = re.compile(r"sha256:[0-9a-f]{32}")
+
+
+def fingerprint(text: str) -> str:
+    """What stands for a question's text where the text itself is not kept; of a fingerprint, itself."""
+    if not text or _FINGERPRINT.fullmatch(text):
+        return text
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]}"
+
 
 NOT_REACHED = "not reached"
 """The test ended before it came to this metric."""
@@ -58,6 +70,8 @@ class Entry:
     error: str | None = None
     judge: str | None = None
     embedder: str | None = None
+    votes: tuple[int, int] | None = None
+    """Of how many votes how many passed, where there were several."""
 
 
 @dataclass
@@ -68,6 +82,8 @@ class Sample:
     passed: dict[Key, bool] = field(default_factory=dict)
     unscored: dict[Key, str] = field(default_factory=dict)
     """Question -> why it has no score."""
+    votes: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    """Question -> (passes, votes), where it was judged several times."""
     judges: set[str] = field(default_factory=set)
     embedders: set[str] = field(default_factory=set)
 
@@ -162,7 +178,7 @@ class Observations:
     def _ask(self, question: Mapping[str, Any]) -> Key:
         text = str(question.get("question") or "")
         name = question.get("id")
-        key = (str(name) if name is not None else repr(text[:40]), text)
+        key = (str(name) if name is not None else repr(text[:40]), fingerprint(text))
         known = self.asked.get(key)
         if known is None:
             relevant = question.get("relevant_ids") or {}
@@ -204,7 +220,9 @@ class Observations:
             for each in labels.values():
                 yield Entry(each, metric, tier, test, error=error, **common)
             return
-        yield Entry(key, metric, tier, test, value, score.get("passed"), error, **common)
+        votes, passed = details.get("votes"), details.get("votes_passed")
+        cast = (passed, len(votes)) if isinstance(votes, Sequence) and isinstance(passed, int) else None
+        yield Entry(key, metric, tier, test, value, score.get("passed"), error, **common, votes=cast)
 
     def _add_cost(self, scores: Sequence[Mapping[str, Any]]) -> None:
         paid = set()
@@ -266,6 +284,9 @@ def _values(entries: Sequence[Entry]) -> Sample:
                 found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
         else:
             found.unscored.setdefault(entry.key, entry.error or "no score")
+        if entry.votes is not None:
+            passed, cast = found.votes.get(entry.key, (0, 0))
+            found.votes[entry.key] = passed + entry.votes[0], cast + entry.votes[1]
         found.judges |= {entry.judge} if entry.judge else set()
         found.embedders |= {entry.embedder} if entry.embedder else set()
     for key, values in sums.items():

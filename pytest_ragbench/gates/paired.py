@@ -1,6 +1,6 @@
 """Two runs of the same questions: is the second worse?
 
-Sources: Fisher 1935 (sign flips), McNemar 1947, Holm 1979.
+Sources: Fisher 1935 (sign flips, and the exact test of two shares), McNemar 1947, Holm 1979.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pytest_ragbench.errors import UsageError
 
 RESAMPLES = 9999
 """Of the sign-flip test where there are too many questions to flip them in every way."""
+LEVEL = 0.05
+"""Regression rules fail below it, all of them together; so does a question whose votes are compared."""
 FEWEST = 5
 """With fewer changed questions no difference can be significant: 0.5⁴ = .0625."""
 
@@ -57,6 +59,21 @@ def mcnemar(broken: int, mended: int, *, two_sided: bool = False) -> float:
         return 1.0
     alternative = "two-sided" if two_sided else "greater"
     return float(binomtest(broken, broken + mended, 0.5, alternative=alternative).pvalue)
+
+
+def fisher(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Exact one-sided p that a question of which ``before`` (passes, votes) passed does worse ``after`` by chance.
+
+    5 of 5 and then 0 of 5 is .004; 3 of 3 and then 0 of 3 is exactly .05, so three votes never show that one
+    question broke. UsageError where more passed than voted.
+    """
+    from scipy.stats import fisher_exact
+
+    for passes, votes in (before, after):
+        if not 0 <= passes <= votes:
+            raise UsageError(f"{passes} of {votes} votes is not possible")
+    counts = [[after[0], after[1] - after[0]], [before[0], before[1] - before[0]]]
+    return float(fisher_exact(counts, alternative="less").pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

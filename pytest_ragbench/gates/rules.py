@@ -95,8 +95,8 @@ def parse_rules(gates: Mapping[str, Any], *, where: str = "[gates]") -> list[Rul
     """
     rules = []
     for name, value in gates.items():
-        if name.strip() == "must_pass" and value in (True, "all"):
-            text = "must_pass"
+        if name.partition("[")[0].strip() == "must_pass" and value in (True, "all"):
+            text = name.strip()
         elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise UsageError(f"{where} {name}: a rule is a text or a number, got {value!r}; {_HELP}")
         else:

@@ -12,15 +12,12 @@ from pytest_ragbench.gates import intervals
 from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
 from pytest_ragbench.gates.intervals import Bounds
 from pytest_ragbench.gates.observations import NOT_REACHED, Key, Observations, Sample
-from pytest_ragbench.gates.paired import FEWEST, holm
+from pytest_ragbench.gates.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.report.books import percentile
 from pytest_ragbench.thresholds import TOLERANCE
 
 Outcome = Literal["PASS", "FAIL", "UNDECIDED"]
-
-LEVEL = 0.05
-"""Regression rules fail below it, all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +333,7 @@ def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Cond
     if broken := _broken(rule, sample, conditions):
         return Verdict(rule, "UNDECIDED", broken, broken=True, **counts)
     if conditions.baseline is None:
-        reason = "there is no baseline to compare with: give --ragbench-baseline FILE"
+        reason = "there is no baseline to compare with: give --ragbench-baseline FILE or a branch"
         return Verdict(rule, "UNDECIDED", reason, broken=True, value=_value(rule, sample), **counts)
     new = conditions.new or Baseline(observed)
     found = compare(rule, new, conditions.baseline)

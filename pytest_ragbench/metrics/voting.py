@@ -28,7 +28,7 @@ _SAME = 1e-9
 
 def votes_for(settings: Settings, sample: RagSample) -> int:
     """How many votes a sample gets: as configured, and at least three where it must pass and a gate says so."""
-    if sample.must_pass and "must_pass" in settings.gates:
+    if sample.must_pass and any(name.partition("[")[0].strip() == "must_pass" for name in settings.gates):
         return max(3, settings.votes)
     return settings.votes
 
@@ -98,7 +98,7 @@ async def _voted(vote: Any, votes: int, limit: Threshold | None) -> Score:
         details["votes_failed"] = failed
     reason = found.reason
     if limit is not None and len(values) > 1:
-        passes = sum(limit.met(value) for value in values)
+        passes = details["votes_passed"] = sum(limit.met(value) for value in values)
         details["self_agreement"] = self_agreement(passes, len(values))
         if 0 < passes < len(values):
             details["flaky"] = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,7 +48,7 @@ def gates_of(config: pytest.Config, state: RunState) -> Gates | None:
             named[rule.name, rule.kind, rule.statistic] = rule
         replaced = {name for name, *_ in named}
         chosen = [rule for name, rule in rules.items() if name not in replaced]
-        return Gates(config, state, [*chosen, *named.values()])
+        return Gates(state, [*chosen, *named.values()])
     except RagbenchError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -57,13 +56,13 @@ def gates_of(config: pytest.Config, state: RunState) -> Gates | None:
 class Gates:
     """Takes the results of a run, and decides at its end."""
 
-    def __init__(self, config: pytest.Config, state: RunState, rules: list[Rule]) -> None:
+    def __init__(self, state: RunState, rules: list[Rule]) -> None:
         from pytest_ragbench.gates.observations import Observations
 
         self._settings = state.settings.gating
         self._rules = rules
         self._observed = Observations()
-        self._baseline = self._read_baseline(config)
+        self._baseline = self._read_baseline(state)
         self.preflight: str | None = None
         """What the judge said before the run, as a fingerprint."""
         self.verdicts: list[Verdict] = []
@@ -137,11 +136,14 @@ class Gates:
             told["baseline"] = {"name": self._baseline.name, "metrics": compared}
         return told
 
-    def _read_baseline(self, config: pytest.Config) -> Baseline | None:
+    def _read_baseline(self, state: RunState) -> Baseline | None:
         if not self._settings.baseline:
             return None
         from pytest_ragbench.gates.baseline import read_baseline
 
-        typed = config.getoption("ragbench_baseline") == self._settings.baseline
-        base = config.invocation_params.dir if typed else config.rootpath
-        return read_baseline(base / Path(self._settings.baseline).expanduser())
+        given, history = self._settings.baseline, state.settings.history
+        return read_baseline(
+            given,
+            base=state.base_of("ragbench_baseline", given),
+            history=state.located("ragbench_history", history) if history else None,
+        )

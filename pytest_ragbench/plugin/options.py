@@ -106,7 +106,9 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--ragbench-no-gates", action="store_true", help="Leave the configured gates out.")
     group.addoption(
-        "--ragbench-baseline", metavar="FILE", help="JSON report of an earlier run to compare with."
+        "--ragbench-baseline",
+        metavar="FILE|REF",
+        help="The run to compare with: a JSON report, or a branch, of which the history's last run is taken.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
     group.addoption(

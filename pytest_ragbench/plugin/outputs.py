@@ -96,23 +96,17 @@ class Outputs:
             return None
         from pytest_ragbench.report.history import History
 
-        return History(self._from("ragbench_history", self.state.settings.history))
-
-    def _from(self, option: str, given: str) -> Path:
-        """A path as it was given: on the command line from the working directory, else from the root."""
-        typed = self.config.getoption(option) == given
-        return (self.config.invocation_params.dir if typed else self.config.rootpath) / Path(
-            given
-        ).expanduser()
+        return History(self.state.located("ragbench_history", self.state.settings.history))
 
     def _baseline(self) -> Report | None:
         """The run that this one is held against, for its answers; the gates have read it before."""
         given = self.state.settings.gating.baseline
         if not given or self.config.getoption("ragbench_no_gates"):
             return None
-        from pytest_ragbench.report.reading import read_report
+        from pytest_ragbench.gates.baseline import find_report
 
-        return read_report(self._from("ragbench_baseline", given))
+        base = self.state.base_of("ragbench_baseline", given)
+        return find_report(given, base=base, history=self._history.path if self._history else None)[0]
 
     def _path(self, name: str) -> Path | None:
         given = self.config.getoption(name)

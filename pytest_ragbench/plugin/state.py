@@ -65,10 +65,26 @@ class RunState:
         options = {key: self.config.getoption(name) for name, key in SETTINGS.items()}
         if options["questions"] is None:
             options["questions"] = self.config.getini("ragbench_questions") or None
+        typed = [
+            text
+            for text in self.config.getoption("ragbench_gate") or ()
+            if text.strip().startswith("must_pass")
+        ]
+        if typed:  # such questions get three votes, wherever the gate is written
+            options["gates"] = dict.fromkeys(typed, True)
         for key in ("record", "replay"):  # a test may change the directory before they are used
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
         return load_settings(self._start(), root=self.config.rootpath, options=options)
+
+    def base_of(self, option: str, given: str) -> Path:
+        """What a path is relative to: the working directory on the command line, else the root."""
+        typed = self.config.getoption(option) == given
+        return self.config.invocation_params.dir if typed else self.config.rootpath
+
+    def located(self, option: str, given: str) -> Path:
+        """A path as it was given by ``option`` or by its setting."""
+        return self.base_of(option, given) / Path(given).expanduser()
 
     def _start(self) -> Path:
         """The common directory of the test paths on the command line: configuration is sought from there up."""

@@ -1,15 +1,19 @@
-"""Earlier runs, in a SQLite file: what each one came to, without its questions."""
+"""Earlier runs, in a SQLite file: what each one came to, and of the last one of each branch the scores of its
+questions, without their texts.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.report.reading import Report, report_from
+from pytest_ragbench.report.reading import Asked, Report, Sample, Score, report_from
 
 _FORMAT = 1
 _PATIENCE = 30.0
@@ -43,6 +47,43 @@ class History:
                     "DELETE FROM runs WHERE id NOT IN (SELECT id FROM runs ORDER BY started DESC, id DESC LIMIT ?)",
                     (keep,),
                 )
+            if branch is not None and report.complete and report.results:
+                results = zlib.compress(json.dumps(_scores(report), ensure_ascii=False).encode())
+                base.execute(
+                    "INSERT OR REPLACE INTO scores (run, results) VALUES (?, ?)", (report.run.id, results)
+                )
+            base.execute(
+                "DELETE FROM scores WHERE run NOT IN (SELECT id FROM (SELECT id, row_number() OVER "
+                "(PARTITION BY branch ORDER BY started DESC, id DESC) AS place FROM runs JOIN scores ON run = id) "
+                "WHERE place = 1)"
+            )
+
+    def last(self, branch: str) -> Report | None:
+        """The last complete run of a branch, with the scores of its questions; their texts are fingerprints,
+        and answers and chunks are not kept.
+        """
+        if not self.path.exists():
+            return None
+        with self._open(create=False) as base:
+            row = base.execute(
+                "SELECT report, results FROM runs JOIN scores ON run = id WHERE branch = ? "
+                "ORDER BY started DESC, id DESC LIMIT 1",
+                (branch,),
+            ).fetchone()
+        if row is None:
+            return None
+        told = {**json.loads(row[0]), "results": json.loads(zlib.decompress(row[1]))}
+        return report_from(told, name=str(self.path))
+
+    def branches(self) -> list[str]:
+        """Those that :meth:`last` knows a run of, the latest first."""
+        if not self.path.exists():
+            return []
+        with self._open(create=False) as base:
+            rows = base.execute(
+                "SELECT branch FROM runs JOIN scores ON run = id ORDER BY started DESC, id DESC"
+            )
+            return [branch for (branch,) in rows]
 
     def runs(
         self, count: int = 30, *, branch: str | None = None, before: float | None = None
@@ -95,3 +136,52 @@ class History:
                 "(id TEXT PRIMARY KEY, started REAL NOT NULL, branch TEXT, report TEXT NOT NULL) WITHOUT ROWID"
             )
             base.execute(f"PRAGMA user_version = {_FORMAT}")
+        # Files of earlier versions lack it, and those versions do not miss it.
+        base.execute("CREATE TABLE IF NOT EXISTS scores (run TEXT PRIMARY KEY, results BLOB NOT NULL)")
+
+
+_ASKED: Any = (
+    "id",
+    "lang",
+    "tags",
+    "must_pass",
+    "session",
+    "cluster",
+    "file",
+    "relevant_ids",
+    "latency",
+    "cached",
+)
+_DETAILS = ("values", "unscored", "votes", "votes_passed")
+
+
+def _scores(report: Report) -> list[dict[str, Any]]:
+    """The results of a run with nothing in them but what a baseline needs."""
+    from pytest_ragbench.gates.observations import fingerprint
+    from pytest_ragbench.text import detect_language
+
+    def asked(question: Sample | Asked) -> dict[str, Any]:
+        told: dict[str, Any] = question.model_dump(include=set(_ASKED))
+        lang = question.lang or detect_language(question.question)
+        return {**told, "lang": lang, "question": fingerprint(question.question)}
+
+    def scored(score: Score) -> dict[str, Any]:
+        told: dict[str, Any] = score.model_dump(
+            include={"metric", "tier", "sample", "value", "threshold", "passed", "judge", "embedder"}
+        )
+        told["details"] = {name: score.details[name] for name in _DETAILS if name in score.details}
+        told["error"] = score.error and {"type": score.error.type, "code": score.error.code}
+        return told
+
+    return [
+        {
+            "test": result.test,
+            "outcome": result.outcome,
+            "kind": result.kind,
+            "question_id": result.question_id,
+            "samples": [asked(sample) for sample in result.samples],
+            "questions": [asked(question) for question in result.questions],
+            "scores": [scored(score) for score in result.scores],
+        }
+        for result in report.results
+    ]

@@ -41,3 +41,23 @@ def test_what_is_no_report_is_a_usage_error(cli: Cli) -> None:
     cli.write("half.json", json.dumps({**report(run([0.5])), "complete": False}))
     ran = cli("compare", "half.json", "new.json")
     assert (ran.code, "half.json: that run did not end well" in ran.err) == (4, True)
+
+
+def test_branches_stand_for_their_last_run(cli: Cli) -> None:
+    """A report and the history say the same, though the history keeps no text."""
+    written(cli)
+    for name, branch in (("old", "main"), ("new", "feature/chunks")):
+        told = json.loads((cli.path / f"{name}.json").read_text())
+        told["run"] = {"id": name, "started": 1_780_000_000.0, "git": {"commit": "abc" * 9, "branch": branch}}
+        cli.write(f"{name}.json", json.dumps(told))
+    cli("history", "runs.sqlite", "--add", "old.json", "--add", "new.json")
+    files = cli("compare", "old.json", "new.json", "--json").data
+    for old, new in (("main", "feature/chunks"), ("main", "new.json"), ("old.json", "feature/chunks")):
+        ran = cli("compare", old, new, "--history", "runs.sqlite", "--json")
+        assert (ran.code, ran.data["metrics"]) == (0, files["metrics"])
+    assert ran.data["new"] == "feature/chunks (run of 2026-05-28 20:26, commit abcabcab)"
+    unknown = cli("compare", "release", "new.json", "--history", "runs.sqlite")
+    assert unknown.code == 4
+    assert "has no complete run of a branch release with scores; it has: " in unknown.err
+    assert "What is q0?" not in (cli.path / "runs.sqlite").read_bytes().decode("latin-1")
+    assert "to name a branch, keep a history" in cli("compare", "main", "new.json").err

@@ -81,8 +81,13 @@ def test_what_can_not_be_meant_is_a_usage_error(text: str, said: str) -> None:
 
 def test_a_table_of_gates() -> None:
     rules = parse_rules(
-        {"faithfulness": ">= 0.85", "ndcg@10": 0.6, "must_pass": True, "pass_rate[lang=ja]": ">=0.9"}
+        {"faithfulness": ">= 0.85", "ndcg@10": 0.6, "must_pass[lang=ja]": True, "pass_rate[lang=ja]": ">=0.9"}
     )
-    assert [rule.name for rule in rules] == ["faithfulness", "ndcg@10", "must_pass", "pass_rate[lang=ja]"]
+    assert [rule.name for rule in rules] == [
+        "faithfulness",
+        "ndcg@10",
+        "must_pass[lang=ja]",
+        "pass_rate[lang=ja]",
+    ]
     with pytest.raises(UsageError, match=r"\[gates\].*faithfulness.*a text or a number"):
         parse_rules({"faithfulness": True})

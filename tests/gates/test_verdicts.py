@@ -37,6 +37,15 @@ def outcome(text: str, values: Sequence[float | None], **conditions: Any) -> str
         ("faithfulness >= 0.85", [1.0] * 18, "UNDECIDED"),
         ("faithfulness >= 0.85", [0.0] * 50, "FAIL"),
         ("faithfulness >= 0.85", [1.0], "UNDECIDED"),
+        ("faithfulness >= 0.85", [0.0], "UNDECIDED"),
+        ("faithfulness >= 0.85", [0.86] * 19, "PASS"),
+        ("faithfulness >= 0.85", [0.86] * 18, "UNDECIDED"),
+        ("faithfulness >= 0.85", [0.84] * 50, "FAIL"),
+        ("faithfulness >= 0.85", [0.0, None] + [1.0] * 48, "PASS"),
+        ("faithfulness >= 0.85 with 95% confidence", [1.0], "FAIL"),
+        ("faithfulness >= 0.85 with 95% confidence", [0.0] * 50, "FAIL"),
+        ("faithfulness mean >= 0.85", [0.0], "FAIL"),
+        ("faithfulness mean >= 0.85", [1.0], "PASS"),
         ("faithfulness >= 0.86", SPREAD * 10, "UNDECIDED"),
         ("faithfulness >= 0.80", SPREAD * 10, "PASS"),
         ("faithfulness >= 0.95", SPREAD * 10, "FAIL"),
@@ -325,6 +334,20 @@ def test_what_moved_broke_and_was_mended_is_named() -> None:
     assert (found.broken, found.mended) == (("q0",), ("q1",))
     assert found.moved(2) == [("q0", 0.9, 0.1), ("q1", 0.2, 0.9)]
     assert any("newly broken: q0" in line for line in found.lines())
+
+
+def test_votes_tell_whether_one_question_broke() -> None:
+    def voted(**passed: int) -> Baseline:
+        results = [result(name, {"faithfulness": float(n > 2)}, limit=0.5) for name, n in passed.items()]
+        for found, n in zip(results, passed.values(), strict=True):
+            found["scores"][0]["details"] = {"votes": [1.0] * n + [0.0] * (5 - n), "votes_passed": n}
+        return Baseline(Observations(results))
+
+    [found] = compare_all(voted(q0=0, q1=3, q2=5), voted(q0=5, q1=4, q2=5))
+    assert found.notes == (
+        "q0: 5 of 5 votes passed, 0 of 5 do now, and chance is no excuse; p 0.004 (Fisher)",
+        "q1: 4 of 5 votes passed, 3 of 5 do now, which chance may explain; p 0.500 (Fisher)",
+    )
 
 
 def test_a_baseline_is_read_as_every_report_is(tmp_path: Path) -> None:

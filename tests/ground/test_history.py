@@ -10,6 +10,7 @@ import pytest
 
 from pytest_ragbench.cli.commands.history import bars
 from pytest_ragbench.errors import UsageError
+from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.reading import Report
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
@@ -35,6 +36,27 @@ def test_runs_come_back_oldest_first_without_their_questions(tmp_path: Path) -> 
     assert found[1].results == ()
     assert [report.run.id for report in history.runs(branch="ветка")] == ["run-3"]
     assert [report.run.id for report in history.runs(1, before=1_780_000_003.0)] == ["run-2"]
+
+
+def test_the_last_complete_run_of_a_branch_keeps_its_scores_without_texts(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.sqlite")
+    assert (history.last("main"), history.branches()) == (None, [])
+    for number, branch in ((1, "main"), (3, "dev"), (2, "main")):
+        history.add(run(number, branch=branch, complete=True))
+    history.add(run(4, complete=False))
+    found = history.last("main")
+    assert found is not None
+    assert (found.run.id, history.branches()) == ("run-2", ["dev", "main"])
+    [sample] = found.results[0].samples
+    given = run(2).results[0]
+    assert (sample.id, sample.question) == (given.samples[0].id, fingerprint(given.samples[0].question))
+    assert (sample.answer, sample.contexts) == (None, None)
+    assert [s.value for s in found.results[0].scores] == [s.value for s in given.scores]
+    base = sqlite3.connect(history.path)
+    assert base.execute("SELECT run FROM scores ORDER BY run").fetchall() == [("run-2",), ("run-3",)]
+    base.execute("DROP TABLE scores")  # a file of an earlier version
+    base.commit()
+    assert history.last("main") is None
 
 
 def test_retention(tmp_path: Path) -> None:

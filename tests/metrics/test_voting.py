@@ -76,6 +76,7 @@ def test_a_flaky_question_says_so() -> None:
     assert found.details["votes"] == [0.9, 0.1, 0.8]
     assert found.details["spread"] == pytest.approx(0.8)
     assert found.details["self_agreement"] == pytest.approx(1 / 3)
+    assert found.details["votes_passed"] == 2
     assert "2 of 3 votes pass" in found.reason
     assert "flaky" not in score(Grader(0.9, 0.8), votes=3).details
     failed = score(Grader(0.9, None, 0.8), votes=3)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from tests.plugin.conftest import Project
+from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.verdicts import Verdict
+from pytest_ragbench.plugin.gating import Gates
+from pytest_ragbench.plugin.state import RunState
+from pytest_ragbench.settings import Settings
+from tests.plugin.conftest import MODES, Project
 
 # One test a question; the grade is what the answer says, "down" is a judge that can't be reached.
 TESTS = """\
 import pytest
 import pytest_ragbench as rb
+from pytest_ragbench.samples import Location
 
 def judge(messages):
     grade = messages[1]["content"].split("Grade: ")[1].split()[0]
@@ -26,8 +35,11 @@ def grades():
 @pytest.mark.parametrize("place", range(len(grades())))
 def test_it(place):
     answer = f"Grade: {grades()[place]} ."
-    sample = rb.RagSample(f"What is {place}?", answer, ["a chunk"], id=f"q{place}", lang="en" if place % 2 else "ru")
-    rb.assert_search_rag(sample, answer_correctness=">=0", judge=judge)
+    sample = rb.RagSample(
+        f"What is {place}?", answer, ["a chunk"], id=f"q{place}", lang="en" if place % 2 else "ru",
+        tags=["odd"] if place % 2 else [], must_pass=place < 3, latency=0.2, location=Location("data/grades.csv"),
+    )
+    rb.assert_search_rag(sample, ">=0", judge=judge)
 """
 
 
@@ -36,95 +48,144 @@ def written(project: Project, grades: list[str]) -> Project:
     return project
 
 
-def test_gates_decide_alike_in_every_way_to_run(project: Project, mode: list[str]) -> None:
+# Every kind of rule, half of them in the configuration and half on the command line.
+CONFIGURED = """\
+store = "off"
+[gates]
+search_rag_answer_correctness = ">= 0.8"
+"search_rag_answer_correctness[lang=ru]" = "mean >= 0.5"
+"search_rag_answer_correctness[tag=odd, tier=end_to_end]" = "p10 >= 0.7 with 95% confidence"
+pass_rate = ">= 0.9 with 95% confidence"
+latency = "p95 <= 2"
+cost = "<= 1"
+"""
+TYPED = (
+    "error_rate <= 0.02",
+    "search_rag_groundedness median >= 0.9",
+    "search_rag_groundedness pass_rate >= 0.9 with 95% confidence",
+    "search_rag_answer_correctness[file=grades.csv] min >= 0.8",
+    "must_pass",
+)
+
+
+@pytest.mark.parametrize("mode", ["none", "n2", "no-xdist"])
+def test_gates_decide_alike_in_every_way_to_run(project: Project, mode: str) -> None:
     written(project, ["1", "0.9", "0.8", "1", "0.7", "0.9"] * 5)
-    (project.path / "ragbench.toml").write_text(
-        'store = "off"\n[gates]\n"search_rag_answer_correctness" = ">= 0.8"\n'
-        '"search_rag_answer_correctness[lang=ru]" = "mean >= 0.5"\npass_rate = ">= 0.9 with 95% confidence"\n'
-    )
-    result = project.run("--ragbench-json=out.json", "--ragbench-gate=error_rate <= 0.02", *mode)
-    assert result.ret == 0
+    project.write(ragbench_toml=CONFIGURED)
+    typed = [f"--ragbench-gate={rule}" for rule in TYPED]
+    result = project.run("--ragbench-json=out.json", *typed, *MODES[mode])
+    assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
             "*= gates =*",
             "PASS       search_rag_answer_correctness >= 0.8   mean 0.88 over 30 questions: with 95% confidence "
-            "at least 0.853",
+            "at least 0.850",
             "PASS       search_rag_answer_correctness?lang=ru? mean >= 0.5   mean 0.83 over 15 questions, taken*",
+            "FAIL       search_rag_answer_correctness?tag=odd, tier=end_to_end? p10 >= 0.7 with 95% confidence   p10 "
+            "0.90 over 15 questions: with 95% confidence 81.9% of all can be vouched for, 0.081 short",
             "PASS       pass_rate >= 0.9 with 95% confidence   share 1.00 over 30 questions: *at least 0.905",
+            "PASS       latency p95 <= 2   p95 0.2*",
+            "UNDECIDED  cost <= 1   no price is known for judge*",
             "PASS       error_rate <= 0.02   share 0.00 over 30 questions*",
+            "PASS       search_rag_groundedness median >= 0.9   median 1.00 over 30 questions*",
+            "PASS       search_rag_groundedness pass_rate >= 0.9 with 95% confidence   share that passed 1.00*",
+            "FAIL       search_rag_answer_correctness?file=grades.csv? min >= 0.8   min 0.70*",
+            "PASS       must_pass   all 3 questions that must pass do",
         ]
     )
-    gates = project.report()["gates"]
-    assert [gate["verdict"] for gate in gates] == ["PASS"] * 4
+    report = project.report()
+    gates = report["gates"]
+    assert len(gates) == 11
     assert (gates[0]["n_scored"], gates[0]["n_total"], gates[0]["value"]) == (30, 30, pytest.approx(0.883333))
+    assert gates[0]["n_clusters"] is None
+    votes = [each["scores"][0]["votes"] for each in report["results"]]
+    assert sorted(votes) == [1] * 27 + [2] * 3  # those that must pass: best of three, which agree after two
 
 
-@pytest.mark.parametrize(
-    ("grades", "options", "code", "verdict"),
-    [
-        (["0.5", "0.6"] * 10, [], 1, "FAIL"),
-        (["1", "0.9", "0.6", "0.9"], [], 0, "UNDECIDED"),
-        (["1", "0.9", "0.6", "0.9"], ["RAGBENCH_GATING__UNDECIDED=fail"], 10, "UNDECIDED"),
-        (["1"] * 30 + ["down"] * 3, [], 9, "UNDECIDED"),
-        (["1"] * 30 + ["down"], [], 8, "PASS"),
-        (["0.1"] * 30 + ["down"], [], 1, "FAIL"),
-    ],
-)
-def test_exit_codes(
-    project: Project,
-    monkeypatch: pytest.MonkeyPatch,
-    grades: list[str],
-    options: list[str],
-    code: int,
-    verdict: str,
-) -> None:
-    for option in options:
-        monkeypatch.setenv(*option.split("=", 1))
-    written(project, grades)
-    result = project.run("--ragbench-gate=search_rag_answer_correctness >= 0.8", "--ragbench-json=out.json")
-    assert result.ret == code
-    [gate] = project.report()["gates"]
-    assert gate["verdict"] == verdict
-    assert project.report()["exit_code"] == code
-    if verdict == "UNDECIDED":
+def test_a_gate_can_not_tell_or_can_not_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGBENCH_GATING__UNDECIDED", "fail")
+    rule = "--ragbench-gate=search_rag_answer_correctness >= 0.8"
+    for grades, code in ((["1", "0.9", "0.6", "0.9"], 10), (["1"] * 10 + ["down"], 9)):
+        result = written(project, grades).run(rule, "--ragbench-json=out.json")
+        assert (result.ret, project.report()["exit_code"]) == (code, code)
+        assert project.report()["gates"][0]["verdict"] == "UNDECIDED"
         assert "RagbenchWarning: gate search_rag_answer_correctness >= 0.8: undecided" in result.stdout.str()
 
 
-def test_a_gate_that_can_not_be_meant_ends_the_run_before_any_call(project: Project, both: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("verdicts", "undecided", "given", "code"),
+    [
+        ([("PASS", False)], "fail", 0, 0),
+        ([("PASS", False)], "warn", 8, 8),
+        ([("FAIL", False)], "warn", 0, 1),
+        ([("FAIL", False)], "warn", 8, 1),
+        ([("FAIL", False)], "warn", 5, 1),
+        ([("FAIL", False)], "warn", 2, 2),
+        ([("FAIL", False)], "warn", 4, 4),
+        ([("UNDECIDED", True), ("FAIL", False)], "warn", 0, 1),
+        ([("UNDECIDED", True)], "warn", 0, 9),
+        ([("UNDECIDED", True)], "warn", 8, 9),
+        ([("UNDECIDED", True)], "warn", 1, 1),
+        ([("UNDECIDED", True)], "fail", 5, 5),
+        ([("UNDECIDED", False)], "warn", 0, 0),
+        ([("UNDECIDED", False)], "warn", 8, 8),
+        ([("UNDECIDED", False)], "fail", 0, 10),
+        ([("UNDECIDED", False)], "fail", 8, 8),
+    ],
+)
+def test_exit_codes(verdicts: list[tuple[Any, bool]], undecided: str, given: int, code: int) -> None:
+    settings = Settings.model_validate({"gating": {"undecided": undecided}})
+    gates = Gates(cast(RunState, SimpleNamespace(settings=settings)), [])
+    rule = parse_rule("faithfulness >= 0.8")
+    gates.verdicts = [Verdict(rule, outcome, "so", broken=broken) for outcome, broken in verdicts]
+    assert gates.exit_code(given, 8) == code
+
+
+def test_a_gate_that_can_not_be_meant_ends_the_run_before_any_call(project: Project) -> None:
     written(project, ["1"])
-    result = project.run("--ragbench-gate=faithfullness >= 0.8", *both)
+    result = project.run("--ragbench-gate=faithfullness >= 0.8", "-n", "2")
     assert result.ret == 4
     assert "did you mean 'faithfulness'" in result.stderr.str()
     assert "passed" not in result.stdout.str()
 
 
 def test_a_baseline(project: Project, both: list[str]) -> None:
+    """In a file, or the last run of a branch; one is taken in one process, the other in two."""
+    for command in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command], cwd=project.path, check=True
+        )
     written(project, ["0.9", "0.8"] * 6)
-    assert project.run("--ragbench-json=old.json", *both).ret == 0
+    assert project.run("--ragbench-json=old.json", "--ragbench-history=runs.sqlite", *both).ret == 0
     rule = "--ragbench-gate=search_rag_answer_correctness no worse than baseline by more than 0.02"
-    same = project.run("--ragbench-baseline=old.json", rule, *both)
-    assert same.ret == 0
-    same.stdout.fnmatch_lines(["PASS *no worse than baseline*the same as the baseline, 0.850*"])
     written(project, ["0.7", "0.6"] * 4 + ["0.9", "0.8"] * 2)
-    worse = project.run("--ragbench-baseline=old.json", "--ragbench-json=new.json", rule, *both)
+    earlier = (
+        ["--ragbench-baseline=main", "--ragbench-history=runs.sqlite"]
+        if both
+        else ["--ragbench-baseline=old.json"]
+    )
+    worse = project.run(*earlier, "--ragbench-json=new.json", "--ragbench-html=page.html", rule, *both)
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
-            "FAIL *0.717 after 0.850, 0.133 worse, over 12 questions, 8 of them changed, and chance is no excuse*"
+            "FAIL *0.717 after 0.850, 0.133 worse, over 12 questions, 8 of them changed, and chance is no excuse*",
+            "compared with main (run of 20*, commit *)" if both else "compared with *old.json",
         ]
     )
     assert "  worse  0.90 -> 0.70  q0" in worse.stdout.str()
     new = json.loads((project.path / "new.json").read_text())
     assert new["baseline"]["metrics"][0]["metric"] == "search_rag_answer_correctness"
     assert new["gates"][0]["comparison"]["n_changed"] == 8
-    missing = project.run("--ragbench-baseline=none.json", rule, *both)
-    assert missing.ret == 4
-    assert "none.json: can't be read" in missing.stderr.str()
+    if not both:
+        unknown = project.run("--ragbench-baseline=release", "--ragbench-history=runs.sqlite", rule)
+        assert unknown.ret == 4
+        assert "no complete run of a branch release with scores; it has: main" in unknown.stderr.str()
 
 
 VOTES = """\
 import pytest
 import pytest_ragbench as rb
+from pytest_ragbench.samples import Location
 
 CALLS = {}
 
@@ -153,9 +214,9 @@ def test_another(rag_question):
 """
 
 
-def test_votes_and_panels_in_a_run(project: Project, both: list[str]) -> None:
+def test_votes_and_panels_in_a_run(project: Project) -> None:
     project.write(test_a_py=VOTES, ragbench_toml='store = "off"\nvotes = 3\njudge = "local"\n')
-    result = project.run("--ragbench-json=out.json", "--ragbench-preflight", *both)
+    result = project.run("--ragbench-json=out.json", "--ragbench-preflight", "-n", "2")
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(
         [
@@ -180,18 +241,18 @@ ANCHOR = {
 }  # fmt: skip
 
 
-def test_a_failed_preflight_fails_the_run_before_any_test(project: Project, both: list[str]) -> None:
+def test_a_failed_preflight_fails_the_run_before_any_test(project: Project) -> None:
     project.write(
         test_a_py="def test_it(): open('ran.txt', 'w').close()\n",
         anchors_jsonl=json.dumps(ANCHOR),
         ragbench_toml='store = "off"\njudge = "local"\n[preflight]\nenabled = true\nanchors = "anchors.jsonl"\n',
     )
-    result = project.run(*both)
+    result = project.run("-n", "2")
     assert result.ret == 1
     assert "preflight: the judge local failed 1 of" in result.stderr.str()
     assert "anchor q faithfulness: It opens at nine." in result.stderr.str()
     assert not (project.path / "ran.txt").exists()
     project.write(anchors_jsonl=json.dumps({**ANCHOR, "human_verdict": True}))
-    passing = project.run("--ragbench-json=out.json", *both)
+    passing = project.run("--ragbench-json=out.json")
     assert passing.ret == 0
     assert project.report()["preflight"]["passed"] is True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_ragbench.cli.shared import Exit, emit, json_option
+from pytest_ragbench.cli.shared import Exit, emit, json_option, settings_of
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.baseline import Comparison
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the last runs of branches are; default: the file of the setting `history`.",
+)
 @click.option(
     "--gate",
     "gates",
@@ -25,8 +31,8 @@ if TYPE_CHECKING:
     help="Decide: 'faithfulness no worse than baseline by more than 0.02'. May be given several times.",
 )
 @json_option
-def command(old: Path, new: Path, gates: tuple[str, ...], as_json: bool) -> int:
-    """Compare the reports of two runs (--ragbench-json), question by question.
+def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as_json: bool) -> int:
+    """Compare two runs, question by question: reports (--ragbench-json), or branches whose last run the history has.
 
     Says for each metric by how much NEW differs from OLD, whether chance may explain it, which questions moved
     most, broke or were mended, and what makes the runs incomparable. With --gate the exit code is 1 where one
@@ -35,18 +41,22 @@ def command(old: Path, new: Path, gates: tuple[str, ...], as_json: bool) -> int:
     \b
       ragbench compare main.json branch.json
       ragbench compare main.json branch.json --gate "faithfulness no worse than baseline"
+      ragbench compare main feature/chunking --history runs.sqlite
     """
     from pytest_ragbench.gates.baseline import compare_all, read_baseline
     from pytest_ragbench.gates.rules import parse_rule
     from pytest_ragbench.gates.verdicts import Conditions, evaluate
 
     rules = [parse_rule(text) for text in gates]
-    before, after = read_baseline(old), read_baseline(new)
+    if history is None and not (Path(old).exists() and Path(new).exists()):
+        configured = settings_of({}).history
+        history = Path(configured).expanduser() if configured else None
+    before, after = (read_baseline(each, history=history) for each in (old, new))
     found = compare_all(after, before)
     verdicts = evaluate(rules, after.observed, Conditions(baseline=before, new=after))
     data = {
-        "old": str(old),
-        "new": str(new),
+        "old": before.name,
+        "new": after.name,
         "metrics": [{"metric": comparison.metric, **comparison.to_dict()} for comparison in found],
         "gates": [verdict.to_dict() for verdict in verdicts],
     }
