@@ -11,10 +11,11 @@ import hashlib
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from pytest_ragbench.errors import BudgetError
 
@@ -22,10 +23,43 @@ _ROW = 64
 _ROWS = 64
 _MARKS = 1 << 20
 _NUMBER = struct.Struct("=d")
+_NUMBERS = struct.Struct("=7d")
+
+T = TypeVar("T")
+Change = Callable[[list[float]], T]
+"""Changes a row in place."""
+
+
+class Numbers(Protocol):
+    """Rows of seven numbers, by name, all zero at first. Used on the engine's loop only."""
+
+    shift: float
+    """Seconds to add to this host's clock for moments that stand in the rows."""
+
+    def get(self, name: str, column: int) -> float:
+        """As far as is known here."""
+        ...
+
+    async def change(self, name: str, work: Change[T]) -> T:
+        """Let ``work`` change a row in place while nobody else does; what it returns.
+
+        It may be called more than once, and must do nothing but read and write the row.
+        """
+        ...
+
+    def soon(self, name: str, work: Change[Any]) -> None:
+        """As :meth:`change`, not waited for; seen here at once."""
+        ...
+
+    async def take(self, digest: str) -> bool:
+        """Whether nobody of the run has taken this (hexadecimal) digest before."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Board:
-    """Rows of seven numbers, by name, all zero at first. Used on the engine's loop only.
+    """Numbers in a file of this host.
 
     Parameters
     ----------
@@ -37,6 +71,8 @@ class Board:
     OSError
         The file can't be used.
     """
+
+    shift = 0.0
 
     def __init__(self, path: Path | None) -> None:
         self._file: int | None = None
@@ -65,25 +101,26 @@ class Board:
         value: float = _NUMBER.unpack_from(self._map, self._place(name, column))[0]
         return value
 
-    def set(self, name: str, column: int, value: float) -> None:
-        _NUMBER.pack_into(self._map, self._place(name, column), value)
+    async def change(self, name: str, work: Change[T]) -> T:
+        return self.soon(name, work)
 
-    def add(self, name: str, column: int, value: float) -> None:
-        """Inside :meth:`locked`."""
-        self.set(name, column, self.get(name, column) + value)
+    def soon(self, name: str, work: Change[T]) -> T:
+        """At once, here."""
+        place = self._place(name, 0)
+        with self.locked():
+            row = list(_NUMBERS.unpack_from(self._map, place))
+            result = work(row)
+            _NUMBERS.pack_into(self._map, place, *row)
+        return result
 
-    def take(self, digest: str) -> bool:
-        """Whether nobody of the run has taken this (hexadecimal) digest before. Without a lock: two who ask
-        in the same microsecond may both be told so, and of two digests of a million one is taken for the other.
+    async def take(self, digest: str) -> bool:
+        """Without a lock: two who ask in the same microsecond may both be told so, and of two digests of a
+        million one is taken for the other.
         """
         place = _mark(digest)
         free = self._map[place] == 0
         self._map[place] = 1
         return free
-
-    def give_back(self, digest: str) -> None:
-        """Nothing came of it: the next one may take it."""
-        self._map[_mark(digest)] = 0
 
     def close(self) -> None:
         self._map.close()
@@ -134,11 +171,11 @@ _CALLS, _TOKENS, _COST = range(3)
 class Budget:
     """Holds a run to its caps. What a call will take is put aside before it is made, and made right after."""
 
-    def __init__(self, caps: Caps, board: Board) -> None:
+    def __init__(self, caps: Caps, board: Numbers) -> None:
         self.caps = caps
         self._board = board
 
-    def reserve(self, what: str, tokens: float, cost: float) -> None:
+    async def reserve(self, what: str, tokens: float, cost: float) -> None:
         """Put aside one call and what it will probably take, before it is made.
 
         Raises
@@ -146,12 +183,11 @@ class Budget:
         BudgetError
             The budget does not allow for the call.
         """
-        if not self.caps:
+        caps = self.caps
+        if not caps:
             return
-        board, caps = self._board, self.caps
-        board.get("budget", 0)  # finds its row, which takes the lock
-        with board.locked():
-            spent = [board.get("budget", column) for column in (_CALLS, _TOKENS, _COST)]
+
+        def put_aside(spent: list[float]) -> tuple[str | None, list[float]]:
             reached = None
             if caps.calls is not None and spent[_CALLS] + 1 > caps.calls:
                 reached = f"max_calls {caps.calls:,}"
@@ -159,10 +195,15 @@ class Budget:
                 reached = f"max_tokens {caps.tokens:,}"
             elif caps.cost is not None and spent[_COST] + cost > caps.cost:
                 reached = f"max_cost {caps.cost:g}"
+            before = list(spent)
             if reached is None:
-                for column, value in ((_CALLS, 1), (_TOKENS, tokens), (_COST, cost)):
-                    board.add("budget", column, value)
-                return
+                for column, value in ((_CALLS, 1.0), (_TOKENS, tokens), (_COST, cost)):
+                    spent[column] += value
+            return reached, before
+
+        reached, spent = await self._board.change("budget", put_aside)
+        if reached is None:
+            return
         used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, ${spent[_COST]:.4f}"
         raise BudgetError(
             f"{what} was not asked: the run's budget does not allow for it ({reached}; used or under way: {used})",
@@ -173,6 +214,9 @@ class Budget:
         """The call is over: what it took instead of what was put aside (tokens, dollars)."""
         if not self.caps:
             return
-        with self._board.locked():
-            self._board.add("budget", _TOKENS, tokens - reserved[0])
-            self._board.add("budget", _COST, cost - reserved[1])
+
+        def correct(spent: list[float]) -> None:
+            spent[_TOKENS] += tokens - reserved[0]
+            spent[_COST] += cost - reserved[1]
+
+        self._board.soon("budget", correct)

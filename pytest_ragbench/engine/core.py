@@ -15,32 +15,35 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pytest_ragbench.engine.board import Board, Budget, Caps
+from pytest_ragbench.engine.backend import Kept
+from pytest_ragbench.engine.board import Budget, Caps
 from pytest_ragbench.engine.books import Books
 from pytest_ragbench.engine.keys import digest_of, payload_text
-from pytest_ragbench.engine.lookahead import Advances, looking_ahead
+from pytest_ragbench.engine.lookahead import Advance, Advances, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
+from pytest_ragbench.engine.meeting import Failure, Meeting
+from pytest_ragbench.engine.places import Place, backend_of, meeting_of
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
-from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.shelf import Shelf
-from pytest_ragbench.engine.slots import LocalSlots, Slots
-from pytest_ragbench.engine.store import Kept
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.errors import Unscored
 from pytest_ragbench.scores import Usage
 
 __all__ = ["Engine", "Limits"]
 
 T = TypeVar("T")
 AsyncCallable = Callable[[], Awaitable[Any]]
+
+_ANSWER = 10.0
+"""Seconds to wait for the other processes' word about a guess."""
 
 
 class Engine:
@@ -52,7 +55,8 @@ class Engine:
     Parameters
     ----------
     store
-        SQLite file, made where it is missing. None: replies are kept in memory.
+        SQLite file, made where it is missing, or the URL of a Redis server, by which several hosts act as
+        one. None: replies are kept in memory.
     run_id
         The same for all workers of a run; requests of scope ``"run"`` are shared among those only.
     limits
@@ -62,7 +66,7 @@ class Engine:
         each while another thread computes, since they give up the interpreter lock).
     meeting
         A directory of this run alone, in which all its processes meet: budget and pace are theirs together.
-        None: each has its own.
+        None: each has its own. With Redis they meet there.
     caps
         What the run may use at most.
     prices
@@ -80,7 +84,7 @@ class Engine:
     def __init__(
         self,
         *,
-        store: Path | None,
+        store: Place | None,
         run_id: str,
         limits: Mapping[str, Limits] | None = None,
         alone: bool = False,
@@ -93,7 +97,7 @@ class Engine:
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._path = store
+        self._place = store
         self._run_id = run_id
         self._limits = dict(limits or {})
         self._alone = alone
@@ -139,7 +143,7 @@ class Engine:
             return await self._fetch_unshared(request, running)
         digest = digest_of(request, self._run_id)
         ahead = looking_ahead.get()
-        advance = None if ahead else running.advances.take(digest)
+        advance = None if ahead else await self._advance(digest, running)
         flight = running.flights.get(digest)
         launched = flight is None or flight.abandoned
         if flight is None or flight.abandoned:
@@ -147,14 +151,10 @@ class Engine:
         paid_here = launched or (flight.ahead and not ahead)
         if not ahead:
             flight.ahead = False  # what it takes is this test's from now on
-        # Of all workers' tests, what it takes is put down to the first that comes for it.
-        first = self._meeting is None or (not ahead and running.board.take(digest))
-        try:
-            got = await flight.join()
-        except BaseException:
-            if first:
-                running.board.give_back(digest)
-            raise
+        got = await flight.join()
+        # Of all workers' tests, what it takes is put down to the first that gets it.
+        many = running.meeting.many
+        first = not many or (not ahead and await running.meeting.board.take(digest))
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
         # Each waiter has a value of its own to change.
@@ -163,7 +163,7 @@ class Engine:
             return Fetched(value, got.usage, got.duration)
         if advance is not None and first:
             return Fetched(value, advance.usage, advance.duration)
-        if got.paid_in_run and first and self._meeting is not None:
+        if got.paid_in_run and first and many:
             return Fetched(value, self._handed_over(request, got.usage), got.duration)
         if not ahead:
             self._books.note_stored(request, got.usage, lambda: self._price(request))
@@ -232,12 +232,14 @@ class Engine:
         """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
         return self._start().thread.loop
 
-    def is_first(self, number: int) -> bool:
-        """Whether this process is the first of the run to take up test ``number``, and so may guess for
-        it. Holds while the process lives; False also where other processes would not see the replies.
+    def firsts(self, numbers: Collection[int]) -> set[int]:
+        """Those tests that this process is the first of the run to take up, so that it may guess for them.
+        Holds while the process lives; none where other processes would not see the replies.
         """
         running = self._start()
-        return running.shelf.shared and running.slots.is_first(number)
+        if not running.shelf.shared or not numbers:
+            return set()
+        return running.thread.wait(running.meeting.slots.firsts(numbers), _ANSWER)
 
     def land(self, seconds: float) -> None:
         """Let the requests that are out come back (and be stored), for so long at most: another process
@@ -270,11 +272,23 @@ class Engine:
                     coroutine.close()
                 raise RuntimeError("the engine is closed")
             if self._running is None:
-                board = _board(self._meeting)
-                running = _Running(self._path, self._run_id, self._on_warning, self._alone)
-                running.board, running.budget = board, Budget(self._caps, board)
-                self._running = running
+                self._running = self._started()
             return self._running
+
+    def _started(self) -> _Running:
+        thread = LoopThread("ragbench-engine")
+        place, run_id, loop, warn = self._place, self._run_id, thread.loop, self._on_warning
+        meeting = meeting_of(place, run_id, loop, warn, alone=self._alone, folder=self._meeting)
+        shelf = Shelf(backend_of(place), run_id, loop, warn)
+        return _Running(thread, shelf, meeting, Budget(self._caps, meeting.board))
+
+    async def _advance(self, digest: str, running: _Running) -> Advance | None:
+        try:
+            return running.advances.take(digest)
+        except Exception:
+            if running.meeting.many:  # it has been told others, too: a rerun is to ask anew
+                await running.meeting.failure(digest, take=True)
+            raise
 
     async def _obtain(self, request: Request[T], digest: str, running: _Running) -> _Obtained[T]:
         """Store, then claim, then fetch. (A recording to replay belongs before the store.)"""
@@ -299,6 +313,11 @@ class Engine:
             usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
             paid = kept.paid_by == self._run_id
             return _Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
+        if running.meeting.many:
+            failure = await running.meeting.failure(digest, take=not running.guessed(digest))
+            if failure is not None:
+                shelf.release(digest)
+                raise request.failure(failure.message, code=failure.code)
         sender = self._sender(request, running)
         running.sending[digest] = sender
         try:
@@ -309,6 +328,10 @@ class Engine:
             kept = Kept(text, used.prompt_tokens, used.completion_tokens, sender.duration, self._run_id)
             await shelf.put(digest, request.kind, request.provider, run, kept)
         except BaseException as error:
+            if running.meeting.many and running.guessed(digest) and _used_up(error):
+                await running.meeting.leave_failure(
+                    digest, Failure(str(error), getattr(error, "code", "error"))
+                )
             shelf.release(digest)
             page.failed += isinstance(error, Exception)
             raise
@@ -343,12 +366,12 @@ class Engine:
         name = request.provider
         if name not in running.providers:
             running.providers[name] = Provider(
-                name, self._limits.get(name, Limits()), self._clock, running.board
+                name, self._limits.get(name, Limits()), self._clock, running.meeting.board
             )
         return CountingSender(
             request,
             running.providers[name],
-            running.slots,
+            running.meeting.slots,
             self._books.pages(request),
             running.budget,
             lambda: self._price(request),
@@ -413,17 +436,21 @@ class _Flight:
 class _Running:
     """What an engine has while it runs, in one process."""
 
-    def __init__(self, store: Path | None, run_id: str, warn: Callable[[str], None], alone: bool) -> None:
-        self.thread = LoopThread("ragbench-engine")
-        self.shelf = Shelf(store, run_id, self.thread.loop, warn)
-        self.slots = LocalSlots() if alone else _slots(store, run_id)
+    def __init__(self, thread: LoopThread, shelf: Shelf, meeting: Meeting, budget: Budget) -> None:
+        self.thread = thread
+        self.shelf = shelf
+        self.meeting = meeting
+        self.budget = budget
         self.providers: dict[str, Provider] = {}
         self.flights: dict[str, _Flight] = {}
         self.sending: dict[str, CountingSender] = {}
         self.advances = Advances()
         self.closers: list[AsyncCallable] = []
-        self.board: Board
-        self.budget: Budget
+
+    def guessed(self, digest: str) -> bool:
+        """Whether a fetch under way is nobody's but a guess's."""
+        flight = self.flights.get(digest)
+        return flight is not None and flight.ahead
 
     def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]], ahead: bool) -> _Flight:
         task = self.thread.loop.create_task(work)
@@ -449,8 +476,7 @@ class _Running:
             asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=10)
         self.thread.stop()
         self.shelf.close()
-        self.slots.close()
-        self.board.close()
+        self.meeting.close()
 
     async def _wind_up(self) -> None:
         """End the fetches first: they use the clients."""
@@ -464,19 +490,10 @@ class _Running:
                 await asyncio.wait_for(_awaited(close), timeout=5)
 
 
-def _slots(store: Path | None, run_id: str) -> Slots:
-    """Run-wide where there is a place for the locks; the store tells why where there is none."""
-    if store is not None:
-        with suppress(OSError):
-            return SharedSlots(store.with_name(f"{store.name}.slots"), run_id)
-    return LocalSlots()
-
-
-def _board(meeting: Path | None) -> Board:
-    try:
-        return Board(meeting / "board" if meeting is not None else None)
-    except OSError as error:
-        raise UsageError(f"{meeting}: budget and rates can't be shared there: {error.strerror}") from None
+def _used_up(error: BaseException) -> bool:
+    """Whether asking again would take as many attempts, and most likely be as useless."""
+    quick = ("unavailable", "cancelled", "budget", "insufficient_quota")
+    return isinstance(error, Unscored) and error.code not in quick
 
 
 async def _awaited(close: AsyncCallable) -> None:

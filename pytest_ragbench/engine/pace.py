@@ -1,13 +1,13 @@
 """How fast a provider is asked: its rates, and what it says itself when it is asked too fast.
 
-All processes of a run share what is known, through the :class:`~pytest_ragbench.engine.board.Board`.
+All processes of a run share what is known, through the :class:`~pytest_ragbench.engine.board.Numbers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from pytest_ragbench.engine.board import Board
+from pytest_ragbench.engine.board import Numbers
 
 _LIMIT, _QUIET, _CUT, _REQUESTS, _TOKENS, _QUOTA = range(6)
 _MINUTE = 60.0
@@ -25,7 +25,7 @@ class Pace:
     nothing more. ``Retry-After`` silences all processes until then.
     """
 
-    def __init__(self, provider: str, board: Board, clock: Callable[[], float]) -> None:
+    def __init__(self, provider: str, board: Numbers, clock: Callable[[], float]) -> None:
         self._row = f"provider {provider}"
         self._board = board
         self._clock = clock
@@ -37,16 +37,16 @@ class Pace:
 
     @property
     def quiet_until(self) -> float:
-        """Nobody asks before this moment of the clock."""
+        """Nobody asks before this moment of the clock that all share."""
         return self._board.get(self._row, _QUIET)
 
-    def turn(self, requests: int | None, tokens: int | None, needed: float, waited: float) -> float:
+    async def turn(self, requests: int | None, tokens: int | None, needed: float, waited: float) -> float:
         """Seconds to wait before asking again for a turn; 0: it is one's turn now.
 
         ``requests`` and ``tokens``: per minute; ``needed``: tokens that the call will probably take;
         ``waited``: the :attr:`quiet_until` that the caller has waited for already.
         """
-        board, row, now = self._board, self._row, self._clock()
+        board, now = self._board, self._now()
         quiet = self.quiet_until
         if quiet > now and quiet > waited:
             return quiet - now
@@ -57,40 +57,47 @@ class Pace:
             for column, per_minute, amount in ((_REQUESTS, requests, 1.0), (_TOKENS, tokens, needed))
             if per_minute is not None
         ]
-        with board.locked():
-            wait = max(rate.wait(board.get(row, column), now, amount) for column, rate, amount in rates)
+
+        def take(row: list[float]) -> float:
+            wait = max(rate.wait(row[column], now, amount) for column, rate, amount in rates)
             if wait > 0:
                 return wait
             for column, rate, amount in rates:
-                board.set(row, column, rate.taken(board.get(row, column), now, amount))
-        return 0.0
+                row[column] = rate.taken(row[column], now, amount)
+            return 0.0
+
+        return await board.change(self._row, take)
 
     def correct(self, tokens: int | None, needed: float, used: float) -> None:
         """A call took ``used`` tokens, not ``needed``."""
         if tokens is not None and used != needed:
-            with self._board.locked():
-                self._board.add(self._row, _TOKENS, (used - needed) * _Rate(tokens).interval)
+            more = (used - needed) * _Rate(tokens).interval
+            self._board.soon(self._row, lambda row: _add(row, _TOKENS, more))
 
     def slow_down(self, began: float, most: int, retry_after: float | None) -> None:
         """A request sent at ``began`` was told that this is too fast."""
-        board, row, now = self._board, self._row, self._clock()
-        limit = self.limit(most)
-        with board.locked():
+        now, began, limit = self._now(), began + self._board.shift, self.limit(most)
+
+        def cut(row: list[float]) -> None:
             if retry_after:
-                board.set(row, _QUIET, max(board.get(row, _QUIET), now + retry_after))
-            if began >= board.get(row, _CUT):
-                board.set(row, _LIMIT, max(1.0, limit / 2))
-                board.set(row, _CUT, now)
+                row[_QUIET] = max(row[_QUIET], now + retry_after)
+            if began >= row[_CUT]:
+                row[_LIMIT] = max(1.0, limit / 2)
+                row[_CUT] = now
+
+        self._board.soon(self._row, cut)
 
     def speed_up(self, most: int) -> None:
         """A good reply came."""
         if not self._board.get(self._row, _LIMIT):
             return
-        with self._board.locked():
-            limit = self._board.get(self._row, _LIMIT)
-            if limit:
-                grown = limit + max(1.0, most / _ROUNDS) / limit
-                self._board.set(self._row, _LIMIT, 0.0 if grown >= most else grown)
+
+        def grow(row: list[float]) -> None:
+            if row[_LIMIT]:
+                grown = row[_LIMIT] + max(1.0, most / _ROUNDS) / row[_LIMIT]
+                row[_LIMIT] = 0.0 if grown >= most else grown
+
+        self._board.soon(self._row, grow)
 
     @property
     def quota_used_up(self) -> bool:
@@ -99,7 +106,14 @@ class Pace:
 
     def stop(self) -> None:
         """The provider says that its quota is used up: it is not to be asked again in this run."""
-        self._board.set(self._row, _QUOTA, 1.0)
+        self._board.soon(self._row, lambda row: _add(row, _QUOTA, 1.0))
+
+    def _now(self) -> float:
+        return self._clock() + self._board.shift
+
+
+def _add(row: list[float], column: int, value: float) -> None:
+    row[column] += value
 
 
 class _Rate:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tenacity
 
-from pytest_ragbench.engine.board import Board, Budget
+from pytest_ragbench.engine.board import Budget, Numbers
 from pytest_ragbench.engine.books import Page
 from pytest_ragbench.engine.breaker import Breaker, Down
 from pytest_ragbench.engine.pace import Pace
@@ -50,7 +50,7 @@ class Limits:
 class Provider:
     """The limits, the pace and the health of one provider."""
 
-    def __init__(self, name: str, limits: Limits, clock: Clock, board: Board) -> None:
+    def __init__(self, name: str, limits: Limits, clock: Clock, board: Numbers) -> None:
         self.name = name
         self.limits = limits
         self.breaker = Breaker(name, clock)
@@ -120,7 +120,11 @@ class CountingSender:
             async with self._slots.slot(self._provider.name, at_once, self._urgent):
                 needed = await self._turn(limits)
                 breaker.enter()
-                reserved = self._reserve(needed)
+                try:
+                    reserved = await self._reserve(needed)
+                except BaseException:
+                    breaker.abandoned()
+                    raise
                 tries += 1
                 used, cost = 0, 0.0
                 try:
@@ -167,7 +171,7 @@ class CountingSender:
         if limits.tokens_per_minute is not None or self._budget.caps:
             needed = self._provider.expected_tokens(self._request.key)
         rates = limits.requests_per_minute, limits.tokens_per_minute
-        while (seconds := pace.turn(*rates, needed, self._waited)) > 0 and not pace.quota_used_up:
+        while (seconds := await pace.turn(*rates, needed, self._waited)) > 0 and not pace.quota_used_up:
             quiet_until = pace.quiet_until
             await self._sleep(seconds)
             self._waited = quiet_until
@@ -175,7 +179,7 @@ class CountingSender:
             raise _NoQuota
         return needed
 
-    def _reserve(self, needed: float) -> tuple[float, float]:
+    async def _reserve(self, needed: float) -> tuple[float, float]:
         """Tokens and dollars put aside for one call."""
         if not self._budget.caps:
             return 0.0, 0.0
@@ -191,7 +195,7 @@ class CountingSender:
             cost = price.of(needed, 0)
         if request.kind == "rag":
             needed = 0.0
-        self._budget.reserve(f"{request.kind} {request.model or request.provider}", needed, cost)
+        await self._budget.reserve(f"{request.kind} {request.model or request.provider}", needed, cost)
         return needed, cost
 
     def _cost(self, sent: Sent) -> float | None:

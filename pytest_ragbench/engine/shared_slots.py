@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -55,8 +55,9 @@ class SharedSlots:
         if pool is not None:
             pool.limit = min(limit, _SPAN - _SIGNS)
 
-    def is_first(self, number: int) -> bool:
-        return _lock(self._file, fcntl.LOCK_EX, self._first_base + number % _SPAN)
+    async def firsts(self, numbers: Collection[int]) -> set[int]:
+        base = self._first_base
+        return {number for number in numbers if _lock(self._file, fcntl.LOCK_EX, base + number % _SPAN)}
 
     def close(self) -> None:
         for pool in self._pools.values():

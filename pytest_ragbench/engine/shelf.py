@@ -6,20 +6,21 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.engine import store as sql
+from pytest_ragbench.engine.backend import (
+    LEASE,
+    Backend,
+    DamagedError,
+    FullError,
+    Kept,
+    Op,
+    Ops,
+    Reply,
+    StoreError,
+)
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.store import DAY, LEASE, DamagedError, Kept, Reply, Store, StoreError
 from pytest_ragbench.engine.writer import Writer
-
-POLL = 0.01
-"""Seconds between looks at what other processes have written (one number is read)."""
-READ = 0.25
-"""Seconds that a read may wait for a lock (there hardly is one in WAL mode): it holds up the loop."""
-CHECK = 0.25
-"""Seconds between looks at whether those waited for still live."""
 
 
 class Shelf:
@@ -30,14 +31,16 @@ class Shelf:
     """
 
     def __init__(
-        self, path: Path | None, run_id: str, loop: asyncio.AbstractEventLoop, warn: Callable[[str], None]
+        self,
+        store: Backend | None,
+        run_id: str,
+        loop: asyncio.AbstractEventLoop,
+        warn: Callable[[str], None],
     ) -> None:
-        self._path = path
         self._run = run_id
         self._loop = loop
         self._warn = warn
         self._warned = False
-        self._recreated = False
         self._readable = False
         self._owner = Owner.here()
         self._memory: dict[str, Kept] = {}
@@ -47,8 +50,8 @@ class Shelf:
         self._background: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._store = Store(path, reader_busy=READ) if path is not None else None
-        self._writer = Writer(self._store, loop, self._repair) if self._store is not None else None
+        self._store = store
+        self._writer = Writer(store, loop, self._repair) if store is not None else None
 
     @property
     def shared(self) -> bool:
@@ -65,7 +68,7 @@ class Shelf:
         """The payload, where there is one."""
         if digest in self._memory:
             return self._memory[digest]
-        if self._store is None or not self._readable:
+        if self._store is None or not self._readable or not self._store.quick:
             return None
         try:
             kept = self._store.find(digest)
@@ -82,7 +85,7 @@ class Shelf:
         if self._writer is not None:
             self._claims.add(digest)  # before it is on file: a renewal must not miss it
             try:
-                claimed = await self._writer.do(sql.claim_op(digest, self._owner, time.time()))
+                claimed = await self._do(lambda ops: ops.claim_op(digest, self._owner, time.time()))
             except StoreError as error:
                 self._give_up(error)
             except BaseException:
@@ -101,11 +104,12 @@ class Shelf:
             now = time.time()
             reply = Reply(digest, kind, provider, run, now, now, *kept)
             try:
-                await self._writer.do(sql.put_op(reply, self._owner))
+                await self._do(lambda ops: ops.put_op(reply, self._owner))
                 return
             except StoreError as error:
                 self._give_up(error)
         self._memory[digest] = kept
+        self.release(digest)
 
     async def discard(self, digest: str, text: str) -> None:
         """Forget a payload that can't be read."""
@@ -113,15 +117,14 @@ class Shelf:
         self._used.discard(digest)
         if self._writer is not None:
             try:
-                await self._writer.do(sql.discard_op(digest, text))
+                await self._do(lambda ops: ops.discard_op(digest, text))
             except StoreError as error:
                 self._give_up(error)
 
     def release(self, digest: str) -> None:
         """Give up a claim, so that others may try."""
         self._claims.discard(digest)
-        if self._writer is not None:
-            self._writer.soon(sql.release_op(digest, self._owner))
+        self._soon(lambda ops: ops.release_op(digest, self._owner))
 
     async def changed(self, digest: str) -> None:
         """Wait until the reply that another process fetches is there, or until it has given up."""
@@ -138,15 +141,15 @@ class Shelf:
                 self._waiting.pop(digest, None)
 
     def close(self) -> None:
-        """Note what was used, give up all claims, prune (once a day), and close the file."""
+        """Note what was used, give up all claims, delete what is old, and close the store."""
         if self._writer is not None:
-            self._writer.soon(sql.used_op(self._used, time.time()))
-            self._writer.soon(sql.leave_op(self._owner))
+            self._soon(lambda ops: ops.used_op(self._used, time.time()))
+            self._soon(lambda ops: ops.leave_op(self._owner))
             self._writer.close()
         if self._store is not None:
             with suppress(StoreError):
-                if self._writer is not None and self._store.last_pruned() < time.time() - DAY:
-                    self._store.prune(run=self._run)
+                if self._writer is not None:
+                    self._store.tidy(self._run)
             self._store.close()
 
     # On the loop
@@ -155,7 +158,7 @@ class Shelf:
         if self._writer is None:
             return
         try:
-            await self._writer.do(lambda db: None)
+            await self._do(lambda ops: ops.open_op())
         except StoreError as error:
             self._give_up(error)
         else:
@@ -165,29 +168,25 @@ class Shelf:
     async def _renew(self) -> None:
         while self._writer is not None:
             await asyncio.sleep(LEASE / 3)
-            if self._claims and self._writer is not None:
-                self._writer.soon(sql.renew_op(self._owner, time.time()))
+            if self._claims:
+                self._soon(lambda ops: ops.renew_op(self._owner, time.time()))
 
     async def _watch(self) -> None:
         """One look for all who wait in this process."""
-        seen, checked = -1, 0.0
+        look = (
+            self._store.look(self._writer) if self._store is not None and self._writer is not None else None
+        )
+        poll = self._store.poll if self._store is not None else 0.0
         while self._waiting:
             try:
+                ready = await look(self._waiting) if look is not None else set(self._waiting)
+            except StoreError:  # the claim, which comes next, finds out what is wrong
                 ready = set(self._waiting)
-                if self._store is not None:
-                    changes, now = self._store.changes(), time.monotonic()
-                    if changes == seen and now - checked < CHECK:
-                        await asyncio.sleep(POLL)
-                        continue
-                    seen, checked = changes, now
-                    ready = self._store.ready(self._waiting, time.time())
-            except StoreError:
-                pass  # the claim, which comes next, finds out what is wrong
-            for digest in ready:
+            for digest in ready or ():
                 for change in self._waiting.pop(digest, set()):
                     if not change.done():
                         change.set_result(None)
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(poll)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
@@ -195,11 +194,22 @@ class Shelf:
         task.add_done_callback(self._background.discard)
         return task
 
+    async def _do(self, make: Callable[[Ops], Op]) -> Any:
+        if self._store is None or self._writer is None:
+            raise StoreError("it is closed")
+        return await self._writer.do(make(self._store.ops))
+
+    def _soon(self, make: Callable[[Ops], Op]) -> None:
+        if self._store is not None and self._writer is not None:
+            self._writer.soon(make(self._store.ops))
+
     def _give_up(self, error: StoreError) -> None:
         """Write no more. What is on file (of a full disk) may still be read."""
-        self._tell(
-            f"{self._path}: the store can't be used: {error}; new replies are kept for this process only"
-        )
+        assert self._store is not None
+        name = self._store.name
+        self._tell(f"{name}: the store can't be used: {error}; new replies are kept for this process only")
+        if isinstance(error, FullError):
+            return  # it is read through the claim, and some day there may be room again
         if self._writer is not None:
             self._writer.close(wait=False)
         self._writer = None
@@ -208,15 +218,10 @@ class Shelf:
     # In the writer's thread
 
     def _repair(self, error: StoreError) -> bool:
-        if not isinstance(error, DamagedError) or self._recreated or self._store is None:
+        done = self._store.mend(error) if self._store is not None else None
+        if done is None or self._store is None:
             return False
-        self._recreated = True
-        try:
-            aside = self._store.set_aside(error)
-        except StoreError:
-            return False
-        where = f"moved to {aside.name}" if aside else "another process has moved it aside"
-        self._tell(f"{self._path}: the store is damaged ({error}); {where}, and a new one is begun")
+        self._tell(f"{self._store.name}: {done}")
         return True
 
     def _tell(self, message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
@@ -25,8 +25,8 @@ class Slots(Protocol):
         """What the provider allows has changed; those who wait here feel it at once."""
         ...
 
-    def is_first(self, number: int) -> bool:
-        """Whether this process, of all of the run, is the first to ask so about ``number`` and lives."""
+    async def firsts(self, numbers: Collection[int]) -> set[int]:
+        """Those about which this process, of all of the run that live, has been the first to ask so."""
         ...
 
     def close(self) -> None:
@@ -56,8 +56,8 @@ class LocalSlots:
             queue.limit = limit
             queue.serve()
 
-    def is_first(self, number: int) -> bool:
-        return True
+    async def firsts(self, numbers: Collection[int]) -> set[int]:
+        return set(numbers)
 
     def close(self) -> None:
         self._queues.clear()

@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.engine.owners import Owner, is_gone
+from pytest_ragbench.engine import store_ops
+from pytest_ragbench.engine.backend import (
+    DAY,
+    LEASE,
+    RUN_AGE,
+    UNUSED,
+    DamagedError,
+    Kept,
+    Look,
+    Ops,
+    Reply,
+    StoreError,
+)
+from pytest_ragbench.engine.owners import is_gone
+from pytest_ragbench.engine.store_ops import (
+    Op,
+    claim_op,
+    discard_op,
+    kept_in,
+    leave_op,
+    prune_op,
+    put_op,
+    release_op,
+    renew_op,
+    used_op,
+)
 
-Op = Callable[[sqlite3.Connection], Any]
-"""Some statements inside a transaction of the writer; what it returns is handed back."""
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.writer import Writer
+
+__all__ = [
+    "DAY", "LEASE", "DamagedError", "Kept", "Op", "Reply", "Store", "StoreError",
+    "claim_op", "discard_op", "leave_op", "put_op", "release_op", "renew_op", "used_op",
+]  # fmt: skip
+
+BUSY = 10.0
+"""Seconds to wait for other writers before the file counts as locked."""
+_CHECK = 0.25
+"""Seconds between looks at whether those waited for still live."""
 
 SCHEMA_VERSION = 3
 _SCHEMA = """
@@ -45,49 +78,6 @@ _STEPS = {
 }
 """From each version of the schema to the next."""
 
-LEASE = 30.0
-"""Seconds that a claim lasts unless it is renewed."""
-DAY = 86400.0
-BUSY = 10.0
-"""Seconds to wait for other writers before the file counts as locked."""
-
-
-class StoreError(Exception):
-    """The file can't be used; the message says why."""
-
-
-class DamagedError(StoreError):
-    """The file's content is damaged: it can be moved aside. ``inode`` says which file that was."""
-
-    inode: int | None = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A stored reply. Times are seconds since the epoch; ``run`` is set where it is for one run only."""
-
-    digest: str
-    kind: str
-    provider: str
-    run: str | None
-    created: float
-    used: float
-    payload: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    paid_by: str | None = None
-
-
-class Kept(NamedTuple):
-    """A payload, the tokens and seconds that it took when it was asked for, and the run that asked."""
-
-    text: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    paid_by: str | None = None
-
 
 class Store:
     """One SQLite file. Thread-safe; every method may raise :class:`StoreError`.
@@ -96,11 +86,23 @@ class Store:
     event loop (some 20 µs); everything that writes belongs in another thread.
     """
 
+    poll = 0.01
+    quick = True
+
     def __init__(self, path: Path, *, busy: float = BUSY, reader_busy: float | None = None) -> None:
         """Nothing is opened yet. ``busy`` and ``reader_busy``: seconds to wait for a lock."""
         self.path = path
         self._reader = _Connection(path, busy, busy if reader_busy is None else reader_busy)
         self._writer = _Connection(path, busy, busy)
+        self._recreated = False
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def ops(self) -> Ops:
+        return store_ops
 
     # Replies
 
@@ -112,7 +114,7 @@ class Store:
     def find(self, digest: str) -> Kept | None:
         """As :meth:`get`, with the tokens beside the payload."""
         with self._reader.use() as db:
-            return _kept(db, digest)
+            return kept_in(db, digest)
 
     def write(self, ops: Sequence[Op]) -> list[Any]:
         """Run the operations in one transaction."""
@@ -201,30 +203,48 @@ class Store:
         self,
         *,
         run: str | None = None,
-        run_age: float = DAY,
-        unused: float = 90 * DAY,
+        run_age: float = RUN_AGE,
+        unused: float = UNUSED,
         max_bytes: int = 500_000_000,
         now: float | None = None,
     ) -> int:
-        """Delete what is no longer of use; returns the number of replies deleted.
-
-        Parameters
-        ----------
-        run
-            The run under way, whose own replies stay.
-        run_age, unused
-            Seconds: replies kept for another run go when older than the first, others when not used
-            for the second.
-        max_bytes
-            Above it, those unused for longest go first.
-        now
-            Seconds since the epoch; default: the clock's.
-        """
+        """As every :class:`~pytest_ragbench.engine.backend.Backend`."""
         moment = time.time() if now is None else now
-        deleted: int = self.write([_prune_op(run, moment - run_age, moment - unused, max_bytes, moment)])[0]
+        deleted: int = self.write([prune_op(run, moment - run_age, moment - unused, max_bytes, moment)])[0]
         with self._writer.use() as db:
             db.execute("PRAGMA incremental_vacuum").fetchall()
         return deleted
+
+    def look(self, writer: Writer) -> Look:
+        """Here one number tells whether anything has been written; read on the event loop."""
+        seen, checked = -1, 0.0
+
+        async def look(digests: Collection[str]) -> set[str] | None:
+            nonlocal seen, checked
+            changes, now = self.changes(), time.monotonic()
+            if changes == seen and now - checked < _CHECK:
+                return None
+            seen, checked = changes, now
+            return self.ready(digests, time.time())
+
+        return look
+
+    def tidy(self, run: str) -> None:
+        """Prune, once a day."""
+        if self.last_pruned() < time.time() - DAY:
+            self.prune(run=run)
+
+    def mend(self, error: StoreError) -> str | None:
+        """Move a damaged file aside, once."""
+        if not isinstance(error, DamagedError) or self._recreated:
+            return None
+        self._recreated = True
+        try:
+            aside = self.set_aside(error)
+        except StoreError:
+            return None
+        where = f"moved to {aside.name}" if aside else "another process has moved it aside"
+        return f"the store is damaged ({error}); {where}, and a new one is begun"
 
     def last_pruned(self) -> float:
         with self._reader.use() as db:
@@ -255,109 +275,6 @@ class Store:
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
-
-
-def _kept(db: sqlite3.Connection, digest: str) -> Kept | None:
-    row = db.execute(
-        "SELECT checksum, payload, prompt_tokens, completion_tokens, seconds, paid_by FROM replies "
-        "WHERE digest=?",
-        (digest,),
-    ).fetchone()
-    return Kept(*row[1:]) if row and row[0] == _checksum(digest, row[1]) else None
-
-
-# Operations of the writer
-
-
-def claim_op(digest: str, owner: Owner, now: float) -> Op:
-    """Claim a digest: the stored payload where there is one, else True (ours) or False (theirs)."""
-
-    def op(db: sqlite3.Connection) -> Kept | bool:
-        if (kept := _kept(db, digest)) is not None:
-            return kept
-        held = db.execute(
-            "SELECT token, host, pid, started, expires FROM claims WHERE digest=?", (digest,)
-        ).fetchone()
-        if held and held[0] != owner.token and held[4] > now and not is_gone(*held[1:4]):
-            return False
-        db.execute(
-            "INSERT OR REPLACE INTO claims VALUES(?, ?, ?, ?, ?, ?)",
-            (digest, owner.token, owner.host, owner.pid, owner.started, now + LEASE),
-        )
-        return True
-
-    return op
-
-
-def put_op(reply: Reply, owner: Owner) -> Op:
-    """Keep a reply, and give up the claim on it."""
-
-    def op(db: sqlite3.Connection) -> None:
-        db.execute(
-            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
-                *(len(reply.payload.encode()), _checksum(reply.digest, reply.payload), reply.payload),
-                *(reply.prompt_tokens, reply.completion_tokens, reply.seconds, reply.paid_by),
-            ),
-        )
-        db.execute("DELETE FROM claims WHERE digest=? AND token=?", (reply.digest, owner.token))
-
-    return op
-
-
-def discard_op(digest: str, payload: str) -> Op:
-    """Forget a payload that can't be read, unless it has been replaced."""
-    return lambda db: (
-        db.execute("DELETE FROM replies WHERE digest=? AND payload=?", (digest, payload)).rowcount
-    )
-
-
-def release_op(digest: str, owner: Owner) -> Op:
-    return lambda db: (
-        db.execute("DELETE FROM claims WHERE digest=? AND token=?", (digest, owner.token)).rowcount
-    )
-
-
-def renew_op(owner: Owner, now: float) -> Op:
-    return lambda db: (
-        db.execute("UPDATE claims SET expires=? WHERE token=?", (now + LEASE, owner.token)).rowcount
-    )
-
-
-def used_op(digests: Collection[str], now: float) -> Op:
-    """Note that these were of use; to the day, so that a run that only reads hardly writes."""
-
-    def op(db: sqlite3.Connection) -> None:
-        rows = [(now, digest, now - DAY) for digest in digests]
-        db.executemany("UPDATE replies SET used=? WHERE digest=? AND used<?", rows)
-
-    return op
-
-
-def leave_op(owner: Owner) -> Op:
-    return lambda db: db.execute("DELETE FROM claims WHERE token=?", (owner.token,)).rowcount
-
-
-def _prune_op(run: str | None, run_before: float, unused_before: float, max_bytes: int, now: float) -> Op:
-    def op(db: sqlite3.Connection) -> int:
-        deleted = db.execute(
-            "DELETE FROM replies WHERE scope_run IS NOT NULL AND scope_run IS NOT ? AND created < ?",
-            (run, run_before),
-        ).rowcount
-        deleted += db.execute(
-            "DELETE FROM replies WHERE scope_run IS NULL AND used < ?", (unused_before,)
-        ).rowcount
-        deleted += db.execute(
-            "DELETE FROM replies WHERE digest IN (SELECT digest FROM (SELECT digest, SUM(size) OVER "
-            "(ORDER BY used DESC, digest ROWS UNBOUNDED PRECEDING) AS total FROM replies) WHERE total > ?)",
-            (max_bytes,),
-        ).rowcount
-        db.execute("DELETE FROM claims WHERE expires < ?", (now - DAY,))
-        db.execute("INSERT OR REPLACE INTO meta VALUES('pruned', ?)", (now,))
-        return deleted
-
-    return op
 
 
 class _Connection:
@@ -465,10 +382,6 @@ def _explained(error: sqlite3.Error | OSError, inode: int | None) -> StoreError:
     damage = DamagedError(str(error))
     damage.inode = inode
     return damage
-
-
-def _checksum(digest: str, payload: str) -> str:
-    return hashlib.blake2b(f"{digest}\n{payload}".encode(), digest_size=8).hexdigest()
 
 
 def _inode(path: Path) -> int | None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from pytest_ragbench.engine.store import Op, Store, StoreError
+from pytest_ragbench.engine.backend import Op, StoreError
 
 _BATCH = 200
 """Operations in one transaction at most: others wait for the file meanwhile."""
+
+
+class Target(Protocol):
+    """What a writer writes to."""
+
+    def write(self, ops: Sequence[Op]) -> list[Any]:
+        """Do the operations in order. A result may be an exception: that operation alone failed."""
+        ...
+
 
 _Job = tuple[Op, asyncio.Future[Any] | None]
 
@@ -24,7 +33,7 @@ class Writer:
     """
 
     def __init__(
-        self, store: Store, loop: asyncio.AbstractEventLoop, repair: Callable[[StoreError], bool]
+        self, store: Target, loop: asyncio.AbstractEventLoop, repair: Callable[[StoreError], bool]
     ) -> None:
         self._store = store
         self._loop = loop
@@ -80,7 +89,12 @@ class Writer:
         except Exception as error:
             self._hand_back([(done, None, error) for _, done in jobs])
         else:
-            self._hand_back([(done, result, None) for (_, done), result in zip(jobs, results, strict=True)])
+            self._hand_back(
+                [
+                    (done, result, result if isinstance(result, Exception) else None)
+                    for (_, done), result in zip(jobs, results, strict=True)
+                ]
+            )
 
     def _twice(self, ops: list[Op]) -> list[Any]:
         try:

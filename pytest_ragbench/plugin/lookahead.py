@@ -99,13 +99,14 @@ class LookAhead:
         if position is None:
             return []
         guesses = self._rest_of(item, position)
-        for number in range(position + 1, min(position + 1 + self._window, len(items))):
+        window = range(position + 1, min(position + 1 + self._window, len(items)))
+        new = [number for number in window if number not in self._plans]
+        # What is another worker's is asked for anew each time: that worker may have died.
+        own = self._engine.firsts(new) if self._shared_run else new
+        self._plans.update((number, _Plan(items[number])) for number in new if number in own)
+        for number in window:
             plan = self._plans.get(number)
-            if plan is None:
-                if self._shared_run and not self._engine.is_first(number):
-                    continue  # another worker does it, as long as it lives
-                plan = self._plans[number] = _Plan(items[number])
-            if not plan.done:
+            if plan is not None and not plan.done:
                 guesses += self._advance(plan, item)
         return guesses
 
@@ -118,7 +119,7 @@ class LookAhead:
             return []
         if not isinstance(sample, RagSample) or _wanted(item) != "rag_sample":
             return []
-        if self._shared_run and not self._engine.is_first(position):
+        if self._shared_run and not self._engine.firsts([position]):
             return []
         plan = self._plans[position] = _Plan(item, [sample], asked=True)
         return self._metrics(plan)

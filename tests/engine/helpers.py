@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_ragbench.engine.requests import Request, Scope, Sender, Sent, Transient
 from pytest_ragbench.errors import EndpointError, JudgeError, Unscored
+
+T = TypeVar("T")
 
 
 class Service:
@@ -64,6 +66,16 @@ class Clock:
         self.slept.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
+
+
+def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that has nothing to wait for."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("it waits for something")
 
 
 def unavailable(status: int = 503, retry_after: float | None = None) -> Transient:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price, prices_of
 from pytest_ragbench.errors import BudgetError, JudgeError, UsageError
 from pytest_ragbench.settings import PriceSettings, ProviderSettings
-from tests.engine.helpers import Clock, Service, unavailable
+from tests.engine.helpers import Clock, Service, at_once, unavailable
 
 fork = multiprocessing.get_context("fork")
 
@@ -109,7 +110,7 @@ def _spend(path: Path, results: Any) -> None:
     budget, done = Budget(Caps(calls=100, tokens=10_000), Board(path)), 0
     while True:
         try:
-            budget.reserve("x", 50, 0.0)
+            at_once(budget.reserve("x", 50, 0.0))
         except BudgetError:
             break
         budget.settle((50, 0.0), 70, 0.0)
@@ -130,7 +131,7 @@ def test_processes_share_the_budget(tmp_path: Path) -> None:
 def test_many_names_have_rows_of_their_own(tmp_path: Path) -> None:
     board = Board(tmp_path / "board")
     for number in range(40):
-        board.set(f"name {number}", 0, number)
+        board.soon(f"name {number}", methodcaller("__setitem__", 0, number))
     again = Board(tmp_path / "board")
     assert [again.get(f"name {number}", 0) for number in range(40)] == list(range(40))
 
@@ -168,10 +169,10 @@ def test_too_fast_halves_and_success_brings_it_back(pace: Pace, clock: Clock) ->
 def test_retry_after_silences_everybody(clock: Clock, tmp_path: Path) -> None:
     one, other = (Pace("p", Board(tmp_path / "board"), clock) for _ in range(2))
     one.slow_down(clock.now, 16, 3.0)
-    assert other.turn(None, None, 0, 0.0) == 3.0
-    assert Pace("q", Board(tmp_path / "board"), clock).turn(None, None, 0, 0.0) == 0.0
+    assert at_once(other.turn(None, None, 0, 0.0)) == 3.0
+    assert at_once(Pace("q", Board(tmp_path / "board"), clock).turn(None, None, 0, 0.0)) == 0.0
     clock.now += 3.0
-    assert other.turn(None, None, 0, 0.0) == 0.0
+    assert at_once(other.turn(None, None, 0, 0.0)) == 0.0
     assert other.limit(16) == 8
 
 
@@ -183,7 +184,7 @@ def test_no_minute_gets_more_requests_than_its_rate(per_minute: int, steps: list
     for step in steps:
         clock.now += step
         for _ in range(20):
-            if pace.turn(per_minute, None, 0, 0.0) > 0:
+            if at_once(pace.turn(per_minute, None, 0, 0.0)) > 0:
                 break
             sent.append(clock.now)
     for moment in sent:
@@ -194,17 +195,17 @@ def test_no_minute_gets_more_requests_than_its_rate(per_minute: int, steps: list
 def test_a_rate_is_used_up_to_nine_tenths_at_least(pace: Pace, clock: Clock) -> None:
     sent = 0
     while clock.now < 1000 + 600:
-        wait = pace.turn(100, None, 0, 0.0)
+        wait = at_once(pace.turn(100, None, 0, 0.0))
         sent += wait <= 0
         clock.now += max(wait, 0)
     assert 900 <= sent <= 1000
 
 
 def test_tokens_are_corrected_afterwards(pace: Pace, clock: Clock) -> None:
-    assert pace.turn(None, 1000, 100, 0.0) == 0.0  # all that is there at once
-    assert pace.turn(None, 1000, 100, 0.0) == pytest.approx(100 * 60 / 901)
+    assert at_once(pace.turn(None, 1000, 100, 0.0)) == 0.0  # all that is there at once
+    assert at_once(pace.turn(None, 1000, 100, 0.0)) == pytest.approx(100 * 60 / 901)
     pace.correct(1000, 100, 40)
-    assert pace.turn(None, 1000, 60, 0.0) <= 0.0
+    assert at_once(pace.turn(None, 1000, 60, 0.0)) <= 0.0
 
 
 def test_a_busy_provider_is_left_alone_by_all_calls(make_engine: Callable[..., Engine], clock: Clock) -> None:
@@ -314,3 +315,46 @@ def test_a_fetch_that_fails_leaves_it_to_the_next(make_engine: Callable[..., Eng
         engine.wait(engine.fetch(service.ask("a")))
     assert engine.wait(engine.fetch(service.ask("a"))).usage.calls == 1
     assert engine.wait(engine.fetch(service.ask("a"))).cached
+
+
+def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
+    make_engine: Callable[..., Engine], tmp_path: Path
+) -> None:
+    service = Service([unavailable()] * 4)
+    limits = {"p": Limits(attempts=2, wait=0.0)}
+    one, other, apart = (
+        make_engine(meeting=tmp_path / folder, run_id=folder, limits=limits) for folder in ("r", "r", "r2")
+    )
+
+    async def guess() -> None:
+        looking_ahead.set(True)
+        await one.fetch(service.ask("a"))
+
+    def fails(engine: Engine) -> None:
+        with pytest.raises(JudgeError, match=r"status 503 \(after 2 attempts") as caught:
+            engine.wait(engine.fetch(service.ask("a")))
+        assert caught.value.code == "http_503"
+
+    with pytest.raises(JudgeError):
+        one.wait(guess())
+    assert service.calls == 2
+    fails(other)  # is handed the error
+    assert service.calls == 2
+    fails(apart)  # another run asks for itself
+    assert service.calls == 4
+    assert other.wait(other.fetch(service.ask("a"))).value == "a"  # a rerun asks anew
+
+
+def test_a_failed_guess_of_ones_own_is_told_once(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+    service = Service([unavailable()])
+    engine = make_engine(meeting=tmp_path / "r", limits={"p": Limits(attempts=1)})
+
+    async def guess() -> None:
+        looking_ahead.set(True)
+        await engine.fetch(service.ask("a"))
+
+    for work in (guess(), engine.fetch(service.ask("a"))):
+        with pytest.raises(JudgeError):
+            engine.wait(work)
+    assert engine.wait(engine.fetch(service.ask("a"))).value == "a"
+    assert service.calls == 2

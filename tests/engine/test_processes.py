@@ -186,7 +186,7 @@ def test_a_killed_process_gives_its_slots_back(
         waiting = asyncio.ensure_future(engine.fetch(service.ask()))
         running = engine._running
         assert running is not None
-        pools = cast(SharedSlots, running.slots)._pools
+        pools = cast(SharedSlots, running.meeting.slots)._pools
         await until(lambda: "p" in pools and bool(pools["p"]._line))
         assert service.calls == 0
         os.kill(hog.pid or 0, signal.SIGKILL)
