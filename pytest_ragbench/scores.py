@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pytest_ragbench.errors import UsageError
@@ -47,6 +47,19 @@ class Finding:
     value: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeReply:
+    """What a judge sent, word for word."""
+
+    text: str
+    task: str = ""
+    """What it was asked: ``verify_claims``, ``grade_relevance`` ..."""
+    judge: str | None = None
+    vote: int = 0
+    """Which of several votes it belongs to, from 1; 0 where there was one only."""
+    cached: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """The value of one metric for one sample (or for a set of them).
@@ -79,6 +92,8 @@ class Score:
     sample_id: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the value by name: ``precision``, ``recall``, ``n_claims`` ..."""
+    replies: tuple[JudgeReply, ...] = field(default=(), repr=False, compare=False)
+    """What the judge sent; none of the local judge, which computes its verdicts."""
 
     def __post_init__(self) -> None:
         try:
@@ -93,8 +108,9 @@ class Score:
         return self.value
 
     def to_dict(self) -> dict[str, Any]:
-        """Builtin types only, ready for JSON and for another process."""
-        told: dict[str, Any] = plain(asdict(self) | {"details": dict(self.details)})
+        """Builtin types only, ready for JSON and for another process; without the judge's replies."""
+        told: dict[str, Any] = plain(asdict(replace(self, replies=())) | {"details": dict(self.details)})
+        del told["replies"]
         return told
 
 

@@ -231,6 +231,12 @@ class Settings(_Section):
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     history: str | None = Field(default=None, description="SQLite file that each run is added to.")
+    report_replies: int = Field(
+        default=2000,
+        ge=0,
+        le=1_000_000,
+        description="Characters of each judge's reply that the JSON report holds; 0: no replies.",
+    )
     history_keep: int = Field(default=500, ge=1, description="So many runs are kept in it, the latest ones.")
     thresholds: Mapping[str, str | float] = {}
     budget: BudgetSettings = BudgetSettings()

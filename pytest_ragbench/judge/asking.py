@@ -85,6 +85,20 @@ def read_conversation(
     return end.reply
 
 
+@dataclass(frozen=True)
+class Heard(Generic[R]):
+    """A typed reply, and the texts that it was read from."""
+
+    reply: R
+    said: tuple[str, ...]
+
+
+def hear(task: Task[R], replies: Sequence[RawReply]) -> Heard[R]:
+    """:func:`read_conversation`, with what was said."""
+    texts = tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
+    return Heard(read_conversation(task, replies), texts)
+
+
 def next_turn(
     task: Task[R], replies: Sequence[RawReply], *, quoted: Sequence[str] | None = None
 ) -> Turn[R] | Done[R]:

@@ -120,6 +120,8 @@ class Answered(Generic[R]):
     duration: float = 0.0
     cached: bool = False
     votes: int = 1
+    said: tuple[str, ...] = ()
+    """The texts that came, in their order; empty of a judge that sends none."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent
 from pytest_ragbench.errors import JudgeError, RagbenchError, UsageError
-from pytest_ragbench.judge.asking import RawReply, Turn, converse, read_conversation
+from pytest_ragbench.judge.asking import Heard, RawReply, Turn, converse, hear
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of, text_of
 from pytest_ragbench.judge.rendering import prompt_version, render
@@ -68,8 +68,8 @@ class CallableJudge:
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
         if self._engine is None:
-            replies = await converse(task, self._call)
-            return Answered(read_conversation(task, replies), self.name)
+            heard = hear(task, await converse(task, self._call))
+            return Answered(heard.reply, self.name, said=heard.said)
 
         async def fetch(sender: Sender) -> list[RawReply]:
             async def complete(turn: Turn[Any]) -> RawReply:
@@ -82,7 +82,7 @@ class CallableJudge:
             return await converse(task, complete)
 
         key = getattr(self._function, "ragbench_key", None)
-        request: Request[R] = Request(
+        request: Request[Heard[R]] = Request(
             kind="judge",
             provider=f"judge:{self.name}",
             key={
@@ -92,12 +92,12 @@ class CallableJudge:
                 "vote": task.vote,
             },
             fetch=fetch,
-            read=lambda payload: read_conversation(task, payload),
+            read=lambda payload: hear(task, payload),
             scope="none" if key is None else "store",
             failure=JudgeError,
         )
         got = await self._engine.fetch(request)
-        return Answered(got.value, self.name, got.usage, got.duration, got.cached)
+        return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
 
     async def _call(self, turn: Turn[Any]) -> RawReply:
         messages = [dict(message) for message in turn.messages]  # the function may change its own

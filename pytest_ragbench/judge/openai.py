@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
 from pytest_ragbench.errors import JudgeError, UsageError
-from pytest_ragbench.judge.asking import RawReply, Turn, converse, read_conversation
+from pytest_ragbench.judge.asking import Heard, RawReply, Turn, converse, hear
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
@@ -120,16 +120,16 @@ class OpenAIJudge:
         async def fetch(sender: Sender) -> list[RawReply]:
             return await converse(task, lambda turn: self._complete(turn, sender))
 
-        request: Request[R] = Request(
+        request: Request[Heard[R]] = Request(
             kind="judge",
             provider=self._provider,
             key=self._key(task),
             fetch=fetch,
-            read=lambda payload: read_conversation(task, payload),
+            read=lambda payload: hear(task, payload),
             failure=JudgeError,
         )
         got = await self._engine.fetch(request)
-        return Answered(got.value, self.name, got.usage, got.duration, got.cached)
+        return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
 
     def _key(self, task: Task[Any]) -> dict[str, Any]:
         """What shapes the reply. No threshold, no test, no secret."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score, Usage
+from pytest_ragbench.scores import Finding, JudgeReply, Score, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,7 @@ class Tools:
     """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
     durations: list[float] = field(default_factory=list)
     """Seconds of each reply that was not stored."""
+    replies: list[JudgeReply] = field(default_factory=list)
 
     def can(self, task: str) -> bool:
         """Whether the judge does this task."""
@@ -64,6 +65,9 @@ class Tools:
         self.asked += 1
         self.stored += answered.cached
         self.judges[answered.judge] = max(self.judges.get(answered.judge, 0), answered.votes)
+        self.replies += [
+            JudgeReply(text, task.name, answered.judge, cached=answered.cached) for text in answered.said
+        ]
         return answered.reply
 
     def include(self, other: Tools) -> None:
@@ -73,6 +77,7 @@ class Tools:
         self.asked += other.asked
         self.stored += other.stored
         self.durations += other.durations
+        self.replies += other.replies
         self.embedded = self.embedded or other.embedded
         for name, votes in other.judges.items():
             self.judges[name] = max(self.judges.get(name, 0), votes)
@@ -112,4 +117,5 @@ class Tools:
             cached=self.asked > 0 and self.stored == self.asked,
             sample_id=sample.id,
             details=details,
+            replies=tuple(self.replies),
         )

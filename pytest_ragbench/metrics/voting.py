@@ -63,9 +63,12 @@ async def decide(
     async def by(member: Judge) -> Score:
         async def vote(number: int) -> Score:
             tools = Tools(metric.name, member, embedder, repeat=number)
-            return await compute(
+            score = await compute(
                 metric, sample, judge=member, embedder=embedder, options=options, tools=tools
             )
+            if votes == 1:
+                return score
+            return replace(score, replies=tuple(replace(reply, vote=number + 1) for reply in score.replies))
 
         if votes == 1 or member.name == "local":  # which says the same every time
             return await vote(0)
@@ -126,7 +129,12 @@ async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Sco
     overruled = panel.kind == "cascade" or limit.met(second.value)
     chosen, other = (second, first) if overruled else (first, second)
     return _with_opinions(
-        replace(chosen, usage=first.usage + second.usage, duration=first.duration + second.duration),
+        replace(
+            chosen,
+            usage=first.usage + second.usage,
+            duration=first.duration + second.duration,
+            replies=first.replies + second.replies,
+        ),
         {str(first.judge): first.value, str(second.judge): second.value},
         {},
         judge=f"{chosen.judge}, after {other.judge}" if overruled else f"{first.judge}, {second.judge}",
@@ -223,4 +231,5 @@ def _combined(cast: Sequence[Score], value: float, join: Any) -> Score:
         usage=usage,
         duration=sum(score.duration for score in cast),
         cached=all(score.cached for score in cast),
+        replies=tuple(reply for score in cast for reply in score.replies),
     )

@@ -21,6 +21,7 @@ SETTINGS = {
     "ragbench_baseline": "gating.baseline",
     "ragbench_history": "history",
     "ragbench_votes": "votes",
+    "ragbench_report_replies": "report_replies",
 }
 
 
@@ -111,6 +112,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="The run to compare with: a JSON report, or a branch, of which the history's last run is taken.",
     )
     group.addoption("--ragbench-json", metavar="FILE", help="Write results to FILE as they come.")
+    group.addoption(
+        "--ragbench-report-replies",
+        metavar="N",
+        help="Characters of each judge's reply that the reports hold; 0: none. Default: 2000.",
+    )
     group.addoption(
         "--ragbench-csv", metavar="FILE", help="At the end, write a table of the scores for a spreadsheet."
     )

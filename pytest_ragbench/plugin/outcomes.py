@@ -55,7 +55,9 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
 
     data: dict[str, Any] = {"kind": kind, "phase": phase, "books": books, "warnings": warnings}
     if phase == "call" or (phase == "setup" and not report.passed) or results or kind:
-        data["record"] = record(item, report, error, kind, results)
+        data["record"] = record(
+            item, report, error, kind, results, replies=state.settings.report_replies if results else 0
+        )
         if report.passed and results and item.config.getoption("ragbench_verbose"):
             from pytest_ragbench.report.failure import evidence_text
 

@@ -47,6 +47,17 @@ class Usage(_Part):
     cost: Number | None = Field(default=None, description="US dollars, where a price is known")
 
 
+class Reply(_Part):
+    """What a judge sent, word for word, secrets masked."""
+
+    text: str = Field(description="its beginning, where it was long")
+    cut: int = Field(default=0, description="characters that are not here")
+    task: str = ""
+    judge: str | None = None
+    vote: int = Field(default=0, description="from 1; 0: there was one only")
+    cached: bool = False
+
+
 class ScoreError(_Part):
     """Why there is no value."""
 
@@ -78,6 +89,7 @@ class Score(_Part):
     duration: Number = 0.0
     cached: bool = False
     details: Mapping[str, Any] = {}
+    replies: tuple[Reply, ...] = Field(default=(), description="of the judge; see report_replies")
 
 
 class Sample(_Part):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
 from typing import Any, Protocol
 
-from pytest_ragbench.errors import Unscored
+from pytest_ragbench.errors import JudgeError, Unscored
+from pytest_ragbench.rag.secrets import Redactor
 from pytest_ragbench.report.clean import clean, one_line
 from pytest_ragbench.runtime import Result
 from pytest_ragbench.samples import Question, RagSample
-from pytest_ragbench.scores import plain
+from pytest_ragbench.scores import JudgeReply, plain
 
 
 class _Node(Protocol):
@@ -26,10 +29,20 @@ class _Report(Protocol):
     def when(self) -> str | None: ...
 
 
+_MOST_REPLIES = 50
+"""Of one score: a dialogue, or a panel with votes, has many."""
+
+
 def record(
-    node: _Node, report: _Report, error: BaseException | None, kind: str | None, results: Sequence[Result]
+    node: _Node,
+    report: _Report,
+    error: BaseException | None,
+    kind: str | None,
+    results: Sequence[Result],
+    *,
+    replies: int = 0,
 ) -> dict[str, Any]:
-    """See docs/json-report.md for the fields."""
+    """See docs/json-report.md for the fields; ``replies``: characters of each of the judge's replies, 0: none."""
     samples = list(
         {id(result.sample): result.sample for result in results if result.sample is not None}.values()
     )
@@ -48,7 +61,7 @@ def record(
         "question_id": getattr(question, "id", None) or (samples[0].id if samples else None),
         "samples": [_sample(sample) for sample in samples],
         "questions": [_question(each) for each in _not_shown(funcargs, question, samples)],
-        "scores": [_score(result, places) for result in results],
+        "scores": [_score(result, places, replies) for result in results],
     }
     return plain(found)  # type: ignore[no-any-return]
 
@@ -122,7 +135,7 @@ def _sample(sample: RagSample) -> dict[str, Any]:
     }
 
 
-def _score(result: Result, places: dict[int, int]) -> dict[str, Any]:
+def _score(result: Result, places: dict[int, int], most: int) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "metric": result.metric,
         "tier": result.tier,
@@ -135,15 +148,36 @@ def _score(result: Result, places: dict[int, int]) -> dict[str, Any]:
         "error": None,
     }
     if result.score is not None:
-        told = result.score.to_dict()
-        entry |= {name: told[name] for name in told if name not in ("metric", "sample_id")}
+        fields = result.score.to_dict()
+        entry |= {name: fields[name] for name in fields if name not in ("metric", "sample_id")}
     if result.error is not None:
         entry["error"] = {
             "type": type(result.error).__name__,
             "code": result.error.code if isinstance(result.error, Unscored) else "usage",
             "message": str(result.error),
         }
+    if most and (told := _replies(result)):
+        entry["replies"] = [_shortened(reply, most) for reply in told[:_MOST_REPLIES]]
     return entry
+
+
+def _replies(result: Result) -> Sequence[JudgeReply]:
+    if result.score is not None:
+        return result.score.replies
+    raw = result.error.raw if isinstance(result.error, JudgeError) else None
+    return [JudgeReply(raw)] if raw else []  # what was no verdict
+
+
+def _shortened(reply: JudgeReply, most: int) -> dict[str, Any]:
+    told = {name: value for name, value in asdict(reply).items() if value not in ("", None, 0, False)}
+    text = _redactor()(reply.text)
+    return {**told, "text": text[:most], **({"cut": len(text) - most} if len(text) > most else {})}
+
+
+@cache
+def _redactor() -> Redactor:
+    """A judge may be a function, whose replies nobody else has looked through."""
+    return Redactor([])
 
 
 def properties(results: Sequence[Result], kind: str | None) -> list[tuple[str, object]]:

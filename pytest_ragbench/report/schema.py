@@ -19,7 +19,7 @@ _OF_A_SCORE = ["metric", "tier", "sample", "count", "value", "threshold", "passe
 
 
 # What a run has only in some circumstances.
-_AT_TIMES = {"Run": ["shards"]}
+_AT_TIMES = {"Run": ["shards"], "Reply": ["cut", "task", "judge", "vote", "cached"]}
 
 
 def made_schema(*, closed: bool = False) -> dict[str, Any]:

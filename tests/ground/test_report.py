@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -9,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench import RagSample, Score, UsageError
+from pytest_ragbench import JudgeError, RagSample, Score, UsageError
+from pytest_ragbench.report import records
 from pytest_ragbench.report.books import add, difference, percentile
 from pytest_ragbench.report.clean import clean, one_line
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.report.json_report import JsonReport
 from pytest_ragbench.report.summary import Summary, table
+from pytest_ragbench.runtime import Result
 from pytest_ragbench.samples import Location
-from pytest_ragbench.scores import Finding, Usage
+from pytest_ragbench.scores import Finding, JudgeReply, Usage
 from pytest_ragbench.thresholds import parse_threshold
 
 
@@ -49,6 +52,40 @@ def score(value: float = 0.5, **more: object) -> Score:
         "duration": 1.3,
     }
     return Score(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_a_judges_replies_are_bounded_and_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    records._redactor.cache_clear()
+    node = SimpleNamespace(nodeid="t")
+    report = SimpleNamespace(outcome="passed", duration=0.0, when="call")
+    said = [
+        JudgeReply("sk-planted-0123456789" + "é" * 90, "verify_claims", "j", 2, True),
+        JudgeReply("\ud800"),
+    ]
+    results = [
+        Result("faithfulness", None, "generation", score=score(replies=tuple(said))),
+        Result("faithfulness", None, "generation", score=score(replies=(JudgeReply("{}"),) * 99)),
+        Result("faithfulness", None, "generation", error=JudgeError("no verdict", code="x", raw="Well ...")),
+    ]
+    try:
+        first, many, failed = records.record(node, report, None, None, results, replies=50)["scores"]
+        assert first["replies"] == [
+            {
+                "text": "***" + "é" * 47,
+                "cut": 43,
+                "task": "verify_claims",
+                "judge": "j",
+                "vote": 2,
+                "cached": True,
+            },
+            {"text": "\\ud800"},
+        ]
+        assert len(many["replies"]) == 50
+        assert failed["replies"] == [{"text": "Well ..."}]
+        assert "replies" not in records.record(node, report, None, None, results)["scores"][0]
+    finally:
+        records._redactor.cache_clear()
 
 
 def test_failure_text() -> None:

@@ -228,6 +228,12 @@ def test_votes_and_panels_in_a_run(project: Project) -> None:
     assert [each["question"] for each in report["flaky"]] == ["q1"]
     votes = {each["question_id"]: [s["votes"] for s in each["scores"]] for each in report["results"]}
     assert votes == {"q0": [2], "q1": [3], "q2": [2], "q9": [2], "q5": [1]}
+    replies = {each["question_id"]: each["scores"][0].get("replies", []) for each in report["results"]}
+    assert [(each["task"], each["judge"], each["vote"]) for each in replies["q1"]] == [
+        ("grade_search_rag", "judge", vote) for vote in (1, 2, 3)
+    ]
+    assert {each["judge"] for each in replies["q9"]} == {"judge", "strict"}
+    assert replies["q5"] == []
     # A report with all that a run has at times only: Project.report() lets no field pass that has no model.
     assert report["panels"][0]["judges"] == ["judge", "strict"]
     assert report["preflight"]["passed"] is True

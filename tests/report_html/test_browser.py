@@ -149,11 +149,22 @@ def test_a_question_by_keyboard_and_its_marks_saved(browser: Any, tmp_path: Path
 def test_hostile_texts_stay_texts(browser: Any, tmp_path: Path) -> None:
     texts = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", '"><svg onload=alert(3)>']
     evidence = [{"text": text, "ok": False, "reason": text, "chunk": 1} for text in texts]
-    score = a_score(0.1, error_message=texts[2], evidence=evidence, details={texts[0]: texts[1]})
+    details = {
+        texts[0]: texts[1],
+        "votes": [0.1, 0.2],
+        "panel": {texts[1]: 0.1},
+        "panel_failed": {"a": texts[2]},
+    }
+    replies = [{"text": f"{text}\ud800\u202e", "judge": text, "task": text, "cut": 7} for text in texts]
+    score = a_score(0.1, error_message=texts[2], evidence=evidence, details=details, replies=replies)
     result = a_result(texts[0], 0.1, answer=" ".join(texts), contexts=texts, tags=[texts[1]], scores=[score])
     opened = Opened(browser, tmp_path / "page.html", a_report([result]))
     opened.page.click("#rows tbody a")
     opened.page.wait_for_selector("#title")
+    opened.page.get_by_text("judge's replies (3)").click()
+    opened.wait("figure.reply pre", texts[2])
+    assert "7 more characters" in opened.page.inner_text("figure.reply:last-child")
+    assert "0.100, 0.200" in opened.page.inner_text("dl.meta:has(dt:text-is('votes'))")
     assert opened.page.locator("img, iframe, main svg[onload]").count() == 0
     assert all(text in opened.page.inner_text("#question") for text in texts)
     assert opened.complaints == []

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,24 @@ def test_the_worst_come_first_and_chunks_are_sent_once() -> None:
     texts = Texts()
     assert [row["contexts"] for row in payload(rows, texts)] == [[0], [0], [0]]
     assert texts.all == [chunk]
+
+
+def test_replies_are_packed_by_the_hundred() -> None:
+    texts = [f"</script>{number} Причина: 返品" for number in range(250)]
+    results = [
+        a_result(
+            f"q{n}", scores=[a_score(0.5), a_score(0.5, metric="x", replies=[{"text": text, "vote": 1}])]
+        )
+        for n, text in enumerate(texts)
+    ]
+    page = ReadPage(html_report(a_report(results)))
+    data, packed = (json.loads(block) for block in page.blocks)
+    packs = [json.loads(zlib.decompress(base64.b64decode(pack))) for pack in packed]
+    assert [len(pack) for pack in packs] == [100, 100, 50]
+    assert packs[2][7] == [[], [{"text": texts[207], "vote": 1}]]
+    assert [score.get("replies") for score in data["questions"][207]["scores"]] == [0, 1]
+    assert page.problems == []
+    assert ReadPage(html_report(a_report([a_result("a")]))).blocks[1] == "[]"
 
 
 def test_the_trend_has_the_metrics_that_earlier_runs_have_too() -> None:

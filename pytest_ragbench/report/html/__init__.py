@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.figures import Figure, figures
+from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.html.rows import (
     Row,
     Texts,
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _LIBRARY = "chartist-1.5.0.umd.js"
-_SCRIPTS = (_LIBRARY, "1-base.js", "2-table.js", "3-spans.js", "4-labels.js", "5-question.js", "6-charts.js")
+_SCRIPTS = (
+    _LIBRARY,
+    "1-base.js",
+    "2-table.js",
+    "3-spans.js",
+    "4-labels.js",
+    "5-replies.js",
+    "6-question.js",
+    "7-charts.js",
+)
 _WORST = 10
 _VERDICTS = {
     0: "passed",
@@ -91,6 +101,7 @@ def html_report(
         css=Markup(css),  # noqa: S704 - the package's own file
         script=Markup(script),  # noqa: S704 - the package's own file
         data=Markup(_json(data)),  # noqa: S704 - every < > & is an escape
+        replies=Markup(_json(packs(rows))),  # noqa: S704 - base64
         verdict=_VERDICTS.get(report.exit_code, "failed") if report.exit_code is not None else "broken off",
         outcome_line=_outcome_line(report),
         outcomes=_outcomes(rows),

@@ -145,8 +145,9 @@ def _told(row: Row, texts: Texts) -> dict[str, Any]:
 
 
 def _score(result: Result, score: Score) -> dict[str, Any]:
-    told = score.model_dump(exclude={"sample", "count"}, exclude_defaults=True)
-    return _filled({**told, "metric": score.metric, "tier": score.tier, "test": result.test})
+    told = score.model_dump(exclude={"sample", "count", "replies"}, exclude_defaults=True)
+    more = {"metric": score.metric, "tier": score.tier, "test": result.test, "replies": len(score.replies)}
+    return _filled({**told, **more})
 
 
 _TELLING = ("answer", "contexts", "passed", "ok")

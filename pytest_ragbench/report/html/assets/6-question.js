@@ -73,9 +73,11 @@ function scoreBlock(row, score, scorePlace) {
     h("div", { class: "head" }, h("h3", {}, score.metric), h("strong", {}, shown(score.value)), score.threshold && h("span", { class: "dim" }, "wanted " + score.threshold),
       verdict, score.band && pill(score.band), (row.tests || []).length > 1 && h("span", { class: "dim" }, score.test)),
     score.error && h("p", { class: "noscore" }, score.error.message),
-    facts([["judge", asked || undefined], ["embedder", score.embedder], ["judge says", score.error_message], ["reason", score.reason !== score.error_message ? score.reason : undefined]]),
+    facts([["judge", asked || undefined], ["embedder", score.embedder], ["judge says", score.error_message], ["reason", score.reason !== score.error_message ? score.reason : undefined],
+      ...opinions(score.details || {})]),
     typeof score.passed === "boolean" && score.value !== undefined && marking(row, scorePlace, null, `${score.metric} ${shown(score.value)}`),
     evidenceList(row, score, scorePlace),
+    repliesBlock(row, score.replies, scorePlace),
     score.details && h("details", {}, h("summary", {}, "details"), h("pre", {}, JSON.stringify(score.details, null, 1))));
 }
 

@@ -1,0 +1,36 @@
+"""The judge's replies on their way to the page: compressed, since they are most of a large report, and
+unpacked by the page's script for the question that is looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_ragbench.report.html.rows import Row
+
+TOGETHER = 100
+"""So many questions share a pack; the script knows this number too."""
+
+
+def packs(rows: Sequence[Row]) -> list[str]:
+    """Base64 of deflated JSON, each of a hundred questions: a list a question, in it one a score, in it the
+    replies. Empty where no score has any.
+    """
+    told = [[[_told(reply) for reply in score.replies] for _, score in row.scores] for row in rows]
+    if not any(replies for question in told for replies in question):
+        return []
+    return [_pack(told[place : place + TOGETHER]) for place in range(0, len(told), TOGETHER)]
+
+
+def _told(reply: Any) -> dict[str, Any]:
+    return {"text": reply.text, **reply.model_dump(exclude_defaults=True, exclude={"text"})}
+
+
+def _pack(told: Sequence[Any]) -> str:
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    # Half of a surrogate pair is no UTF-8: as elsewhere, its escape is shown.
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 6)).decode()
