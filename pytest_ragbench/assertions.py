@@ -10,7 +10,7 @@ from typing import Any
 from pytest_ragbench import runtime
 from pytest_ragbench.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
 from pytest_ragbench.metrics.registry import Metric
-from pytest_ragbench.metrics.scoring import check, check_judge, needs_embedder, needs_judge
+from pytest_ragbench.metrics.scoring import check, check_judge, configured, needs_embedder, needs_judge
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.runtime import Result, Runtime
 from pytest_ragbench.samples import RagSample
@@ -284,6 +284,7 @@ def _prepare(
 ) -> _Job:
     """All that can be wrong with the test is found here, before any call is paid for."""
     __tracebackhide__ = True
+    options = configured(here.settings(), name, options)
     metric = check(name, sample, options)
     limit = _limit(here, metric, sample, threshold) if gated else None
     chosen_judge = chosen_embedder = None

@@ -22,7 +22,14 @@ from pytest_ragbench.errors import (
     UsageError,
 )
 from pytest_ragbench.metrics.registry import Metric, check_needs, check_options, find
-from pytest_ragbench.metrics.scoring import check, check_judge, in_range, needs_embedder, needs_judge
+from pytest_ragbench.metrics.scoring import (
+    check,
+    check_judge,
+    configured,
+    in_range,
+    needs_embedder,
+    needs_judge,
+)
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.metrics.voting import decide, votes_for
 from pytest_ragbench.report.clean import one_line
@@ -108,8 +115,7 @@ def assert_over(
     shown = metric
     samples = items.answered if isinstance(items, RagSamples) else list(items)
     if metric.of == "sample" and samples and isinstance(samples[0], RagSample):
-        check_options(metric, options)
-        shown = metric.adapted(samples[0], options)  # its direction may follow from the options
+        shown = check(metric.name, samples[0], options)  # its direction may follow from the options
     limit = parse_threshold(threshold, shown.scale)
     found = _found(here, items, metric, limit.text, judge, embedder, coverage, options)
     passed = limit.met(found.value)
@@ -177,6 +183,7 @@ def _mean(
     __tracebackhide__ = True
     failed: dict[str, Unscored] = dict(items.failed) if isinstance(items, RagSamples) else {}
     samples: list[RagSample] = items.answered if isinstance(items, RagSamples) else list(items)
+    options = configured(here.settings(), metric.name, options)
     metrics = [check(metric.name, sample, options) for sample in samples]
     tools = _chosen_tools(
         here, metric.name, judge, embedder,

@@ -182,6 +182,14 @@ class PanelSettings(_Section):
     )
 
 
+class MetricSettings(_Section):
+    """How one metric is computed, wherever it is asked for."""
+
+    verdicts: Literal["json", "probability"] | None = Field(
+        default=None, description="How the judge gives yes-or-no verdicts: as JSON, or by P(yes) of one word."
+    )
+
+
 class PreflightSettings(_Section):
     """What the judge has to show before the first test."""
 
@@ -239,6 +247,7 @@ class Settings(_Section):
     )
     history_keep: int = Field(default=500, ge=1, description="So many runs are kept in it, the latest ones.")
     thresholds: Mapping[str, str | float] = {}
+    metrics: Mapping[str, MetricSettings] = Field(default={}, description="Options by metric.")
     budget: BudgetSettings = BudgetSettings()
     gates: Mapping[str, str | float | bool] = Field(
         default={}, description="Metric to rule, decided at the end of a run: docs/gates.md."
@@ -416,7 +425,8 @@ def _near(path: list[str]) -> str:
         "preflight": PreflightSettings,
     }
     parent = ".".join(path[:-1])
-    model = ProviderSettings if path[0] == "providers" and len(path) == 3 else sections.get(parent)
+    named: dict[str, type[BaseModel]] = {"providers": ProviderSettings, "metrics": MetricSettings}
+    model = named.get(path[0]) if len(path) == 3 and path[0] in named else sections.get(parent)
     if model is None:
         return ""
     close = difflib.get_close_matches(path[-1], model.model_fields, n=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import RagbenchError, UsageError
 from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
-from pytest_ragbench.metrics.scoring import check, check_judge, compute
+from pytest_ragbench.metrics.scoring import as_asked, check, check_judge, compute, configured
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Score
 
@@ -51,7 +51,8 @@ class Scorer:
 
         if not names:
             raise UsageError("no metric is named; `ragbench metrics` lists them")
-        self.metrics = {name: _metric(name) for name in dict.fromkeys(names)}
+        self.options = {name: configured(settings, name, {}) for name in dict.fromkeys(names)}
+        self.metrics = {name: as_asked(_metric(name), options) for name, options in self.options.items()}
         asking = [metric for metric in self.metrics.values() if metric.tasks]
         self.judge = building.judge(judge, engine, settings) if asking else None
         for metric in asking:
@@ -79,8 +80,9 @@ class Scorer:
 
     async def _one(self, name: str, sample: RagSample) -> Outcome:
         try:
-            metric = check(name, sample, {})
-            return await compute(metric, sample, judge=self.judge, embedder=self.embedder, options={})
+            options = self.options[name]
+            metric = check(name, sample, options)
+            return await compute(metric, sample, judge=self.judge, embedder=self.embedder, options=options)
         except RagbenchError as error:
             return error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NotRequired, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,6 +18,9 @@ from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.fields import shown
 from pytest_ragbench.judge.rendering import Message, correction, render, texts_of
 from pytest_ragbench.judge.replies import UnreadableReply, one_line, read_reply
+
+if TYPE_CHECKING:
+    from pytest_ragbench.judge.one_word import Token
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -28,6 +31,8 @@ class RawReply(TypedDict):
     content: str | None
     finish_reason: str | None
     refusal: str | None
+    logprobs: NotRequired[list[list[Token]]]
+    """Of the first positions, where they came: the token that was written, then the others, likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,8 @@ def next_turn(
     texts = texts_of(task.data()) if quoted is None else quoted
     if not replies:
         return Turn(task, render(task))
+    if task.one_word:  # as often as it is asked, the answer is the same
+        return Done(cast("R", _word(task, replies[0])))
     first = _Read(task, replies[0], texts)
     if first.value is not None:
         return Done(first.value)
@@ -139,6 +146,16 @@ def next_turn(
     if second.value is None:
         raise _judge_error(second, problem, code=second.code if rest is None else first.code)
     return Done(second.value)
+
+
+def _word(task: Task[Any], reply: RawReply) -> BaseModel:
+    from pytest_ragbench.judge.one_word import read_word
+    from pytest_ragbench.judge.rendering import language_of
+
+    if reply["refusal"]:
+        message = one_line(f"the judge refused: {reply['refusal']}", 600)
+        raise JudgeError(message, code="refused", raw=reply["refusal"])
+    return read_word(reply, language_of(task))
 
 
 def _second_turn(task: Task[R], rest: Task[R] | None, first: _Read[R]) -> Turn[R]:

@@ -34,6 +34,8 @@ class Task(Generic[R]):
 
     vote: ClassVar[int] = 0
     language: ClassVar[str | None] = None
+    one_word: ClassVar[bool] = False
+    """Whether the reply is one word whose probability counts; see :mod:`~pytest_ragbench.judge.one_word`."""
 
     @property
     def name(self) -> str:
@@ -130,6 +132,8 @@ class Judge(Protocol):
 
     ``tasks`` holds the names of the tasks it can do, or None where it can do all: a metric that
     needs another is a usage error before any call.
+
+    A judge with an attribute ``probabilities = True`` can be asked for a word with its probability, too.
     """
 
     @property

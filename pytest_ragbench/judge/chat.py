@@ -7,6 +7,10 @@ from typing import Any
 
 from pytest_ragbench.engine.requests import Sent
 from pytest_ragbench.judge.asking import RawReply
+from pytest_ragbench.judge.one_word import Token
+
+_POSITIONS = 4
+"""Of how many tokens the log probabilities are kept: those of a word."""
 
 
 def completion_of(data: Any) -> Sent | None:
@@ -22,9 +26,58 @@ def completion_of(data: Any) -> Sent | None:
         "finish_reason": _text(choice.get("finish_reason")),
         "refusal": _text(message.get("refusal")) or _refused_part(message.get("content")),
     }
+    if logprobs := _logprobs(choice.get("logprobs")):
+        reply["logprobs"] = logprobs
     usage = data.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     return Sent(reply, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+
+
+def _logprobs(told: Any) -> list[list[Token]]:
+    """The first positions in one shape: the token that was written, then the others, likeliest first."""
+    told = told if isinstance(told, Mapping) else {}
+    content = told.get("content")
+    if isinstance(content, list):
+        return [
+            _position(place, place.get("top_logprobs"))
+            for place in content[:_POSITIONS]
+            if isinstance(place, Mapping)
+        ]
+    # The older shape: {"tokens": [...], "token_logprobs": [...], "top_logprobs": [{token: logprob}]}
+    tokens, chances, tops = (told.get(name) for name in ("tokens", "token_logprobs", "top_logprobs"))
+    if not (isinstance(tokens, list) and isinstance(chances, list)):
+        return []
+    tops = tops if isinstance(tops, list) else []
+    found = []
+    for place, (token, chance) in enumerate(zip(tokens[:_POSITIONS], chances, strict=False)):
+        top = tops[place] if place < len(tops) and isinstance(tops[place], Mapping) else {}
+        others = [{"token": other, "logprob": each} for other, each in top.items()]
+        found.append(_position({"token": token, "logprob": chance}, others))
+    return found
+
+
+def _position(written: Mapping[str, Any], others: Any) -> list[Token]:
+    tokens = (
+        [_token(other) for other in others if isinstance(other, Mapping)] if isinstance(others, list) else []
+    )
+    known = sorted((token for token in tokens if token), key=lambda token: -token["logprob"])
+    first = _token(written)
+    if first is None:
+        return known
+    return [
+        first,
+        *(token for token in known if (token["token"], token["bytes"]) != (first["token"], first["bytes"])),
+    ]
+
+
+def _token(told: Mapping[str, Any]) -> Token | None:
+    text, chance, raw = told.get("token"), told.get("logprob"), told.get("bytes")
+    if not isinstance(text, str) or isinstance(chance, bool) or not isinstance(chance, (int, float)):
+        return None
+    if not chance <= 0:  # a NaN, or no logarithm of a probability
+        return None
+    whole = isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw)
+    return {"token": text, "logprob": max(float(chance), -1000.0), "bytes": raw if whole else None}
 
 
 def text_of(content: Any) -> str | None:

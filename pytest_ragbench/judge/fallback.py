@@ -39,6 +39,11 @@ class FallbackJudge:
         return self._first.tasks
 
     @property
+    def probabilities(self) -> bool:
+        """Whether both can be asked for a word with its probability."""
+        return all(getattr(judge, "probabilities", False) for judge in (self._first, self._second))
+
+    @property
     def shared(self) -> bool:
         """Whether the replies of both are kept by the engine, for all workers."""
         return all(getattr(judge, "shared", False) for judge in (self._first, self._second))

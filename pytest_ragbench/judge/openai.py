@@ -26,7 +26,8 @@ from pytest_ragbench.judge.asking import Heard, RawReply, Turn, converse, hear
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
-from pytest_ragbench.judge.rendering import prompt_version, render
+from pytest_ragbench.judge.one_word import INSTEAD, TOKENS, TOP
+from pytest_ragbench.judge.rendering import language_of, prompt_version, render
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.rag.secrets import is_secret_name
@@ -52,6 +53,7 @@ class _Dialect:
 
     output: str = "json_schema"
     tokens: str = "max_tokens"
+    top: int = TOP
     without: frozenset[str] = frozenset()
 
 
@@ -91,6 +93,7 @@ class OpenAIJudge:
     """Answers every task by chat completions; make it with :func:`openai_judge`."""
 
     tasks: Collection[str] | None = None
+    probabilities: ClassVar[bool] = True
     shared: ClassVar[bool] = True
     """Replies are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
 
@@ -140,14 +143,20 @@ class OpenAIJudge:
             "model": self._model,
             "prompt": [task.name, prompt_version(task)],
             "messages": render(task),
-            "schema": strict_schema(task.reply_schema()),
-            "structured_output": settings.structured_output,
-            "temperature": settings.temperature,
+            **(_word_form(task) if task.one_word else self._json_form(task)),
             "seed": settings.seed,
-            "max_tokens": settings.max_tokens,
             "extra_body": settings.extra_body,
             "headers": {k: v for k, v in settings.headers.items() if not is_secret_name(k)},
             "vote": task.vote,
+        }
+
+    def _json_form(self, task: Task[Any]) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "schema": strict_schema(task.reply_schema()),
+            "structured_output": settings.structured_output,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
         }
 
     # One turn
@@ -206,7 +215,10 @@ class OpenAIJudge:
             "temperature": settings.temperature,
             "seed": settings.seed,
         }
-        if dialect.output == "json_schema":
+        if turn.task.one_word:
+            body |= {dialect.tokens: TOKENS.get(language_of(turn.task), 3), "temperature": 0}
+            body |= {"logprobs": True, "top_logprobs": dialect.top}
+        elif dialect.output == "json_schema":
             schema = strict_schema(turn.task.reply_schema())
             named = {"name": turn.task.name, "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
@@ -267,6 +279,8 @@ class OpenAIJudge:
             return _Refused(better)
         code, text = _error_of(body)
         message = f"{self._provider}: {status} from {self._endpoint.url}: {one_line(text, 300)}"
+        if status < 500 and "logprobs" in text:
+            return JudgeError(f"{message}. {INSTEAD}", code="no_logprobs", raw=body)
         if code in _NO_MONEY or status == 402:
             return JudgeError(
                 f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=body
@@ -283,6 +297,8 @@ class OpenAIJudge:
             return replace(dialect, output="json_object" if dialect.output == "json_schema" else "prompt")
         if dialect.tokens == "max_tokens" and "max_completion_tokens" in body:
             return replace(dialect, tokens="max_completion_tokens")
+        if "top_logprobs" in body and dialect.top > _FEW:
+            return replace(dialect, top=_FEW)
         if _UNSUPPORTED.search(body):
             for part in ("temperature", "seed"):
                 if part not in dialect.without and re.search(rf"['\"`]{part}['\"`]", body):
@@ -290,6 +306,12 @@ class OpenAIJudge:
         return None
 
 
+def _word_form(task: Task[Any]) -> dict[str, Any]:
+    return {"one_word": TOKENS.get(language_of(task), 3), "temperature": 0}
+
+
+_FEW = 5
+"""Log probabilities that a service gives which refuses :data:`TOP`."""
 _FORMAT = re.compile(
     r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
 )

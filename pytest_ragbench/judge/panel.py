@@ -60,6 +60,11 @@ class Panel:
         return set.intersection(*known) if known else None
 
     @property
+    def probabilities(self) -> bool:
+        """Whether all of them can be asked for a word with its probability."""
+        return all(getattr(judge, "probabilities", False) for judge in self.members)
+
+    @property
     def shared(self) -> bool:
         """Whether the replies of all are kept by the engine, for all workers."""
         return all(getattr(judge, "shared", False) for judge in self.members)

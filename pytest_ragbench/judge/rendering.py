@@ -23,7 +23,9 @@ Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``"""
 
 _DEFAULT_LANG = "en"
-_ITEM = {"chunks": "chunk", "claims": "claim"}
+_ITEM = {"chunks": "chunk", "claims": "claim", "statements": "statement"}
+_WORD = "word_"
+"""Prompts of tasks that are answered in one word are in the directory ``word``."""
 
 
 def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
@@ -42,9 +44,11 @@ def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
     KeyError
         There is no prompt for this kind of task.
     """
-    lang = _language(task)
+    lang = language_of(task)
     prompt, common = _prompt_file(task.name)[lang], _prompt_file("common")[lang]
     data = task.data()
+    if task.one_word:
+        return _in_a_word(task, prompt, common)
     nonce = nonce_for(data)
     parts = [
         common["role"],
@@ -63,35 +67,60 @@ def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
     ]
 
 
+def _in_a_word(task: Task[Any], prompt: Mapping[str, Any], common: Mapping[str, Any]) -> list[Message]:
+    """A few examples as turns before the question. All but the last message is the same for all tasks of the
+    kind, so that services which keep what they have read (llama.cpp, vLLM, OpenAI) read it once.
+    """
+    shared = _prompt_file("word_common")[language_of(task)]
+    labels = {**common["labels"], **shared["labels"]}
+    parts = [common["role"], shared["rules"], prompt["task"], shared["reply"]]
+    messages = [{"role": "system", "content": "\n\n".join(part.strip() for part in parts)}]
+
+    def ask(data: Mapping[str, Any], nonce: str) -> None:
+        content = f"{_fenced(data, nonce, labels)}\n\n{prompt['question'].strip()}"
+        messages.append({"role": "user", "content": content})
+
+    for example in prompt["examples"]:
+        data = {label: value for label, value in example.items() if label != "reply"}
+        ask(data, nonce_for(data))
+        messages.append({"role": "assistant", "content": shared[example["reply"]]})
+    ask(task.data(), nonce_for(dict(getattr(task, "whole", ())) or task.data()))
+    return messages
+
+
 def correction(task: Task[Any], problem: str) -> Message:
     """The message that asks for a usable reply, saying what was wrong with the last one."""
-    text = _filled(_prompt_file("common")[_language(task)]["correction"], {"problem": problem})
+    text = _filled(_prompt_file("common")[language_of(task)]["correction"], {"problem": problem})
     return {"role": "user", "content": text.strip()}
 
 
 def prompt_version(task: Task[Any]) -> str:
     """Version and fingerprint of the prompt's text in the task's language: ``"1-0f3a9c27-ru"``."""
-    lang = _language(task)
+    lang = language_of(task)
     file = _prompt_file(task.name)
-    text = json.dumps(
-        [file["form"], file[lang], _prompt_file("common")[lang]], ensure_ascii=False, sort_keys=True
-    )
+    parts = [file["form"], file[lang], _prompt_file("common")[lang]]
+    if task.one_word:
+        parts.append(_prompt_file("word_common")[lang])
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
     return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"
 
 
 def prompt_versions() -> dict[str, str]:
     """Task -> version and fingerprint of its prompt, all languages together: ``"1-0f3a9c27"``."""
     shared = _prompt_file("common")
+    folder = files("pytest_ragbench.judge").joinpath("prompts")
+    known = [file.name for file in folder.iterdir()]
+    known += [f"{_WORD}{file.name}" for file in folder.joinpath("word").iterdir()]
     versions = {}
-    for file in sorted(
-        files("pytest_ragbench.judge").joinpath("prompts").iterdir(), key=lambda file: file.name
-    ):
-        name, _dot, suffix = file.name.rpartition(".")
-        if suffix == "toml" and name != "common":
-            text = json.dumps([_prompt_file(name), shared], ensure_ascii=False, sort_keys=True)
-            versions[name] = (
-                f"{_prompt_file(name)['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-            )
+    for file in sorted(known):
+        name, _dot, suffix = file.rpartition(".")
+        if suffix != "toml" or name in ("common", "word_common"):
+            continue
+        parts = [_prompt_file(name), shared]
+        if name.startswith(_WORD):
+            parts.append(_prompt_file("word_common"))
+        text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
+        versions[name] = f"{_prompt_file(name)['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     return versions
 
 
@@ -149,7 +178,7 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
     return template
 
 
-def _language(task: Task[Any]) -> str:
+def language_of(task: Task[Any]) -> str:
     """The sample's language where the prompt has it (``ru`` for ``ru-RU`` too), else the texts', else English."""
     prompts = _prompt_file(task.name)
     for lang in (task.language, task.lang):
@@ -161,7 +190,9 @@ def _language(task: Task[Any]) -> str:
 
 @cache
 def _prompt_file(name: str) -> dict[str, Any]:
-    file = files("pytest_ragbench.judge") / "prompts" / f"{name}.toml"
+    prompts = files("pytest_ragbench.judge") / "prompts"
+    in_folder = name.startswith(_WORD)
+    file = prompts / "word" / f"{name.removeprefix(_WORD)}.toml" if in_folder else prompts / f"{name}.toml"
     if not (name.isidentifier() and file.is_file()):
         raise KeyError(f"there is no prompt for the task {name!r}")
     return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from pytest_ragbench.judge.base import Task, in_language, schema_of
 from pytest_ragbench.judge.fields import Grade01, ListedText, Text, YesNo
@@ -66,12 +66,25 @@ class SplitClaims(Task[Claims]):
 # Numbered verdicts: one for each item that is sent
 
 
-class Verdict(Reply):
+class _Verdict(Reply):
+    """``probability``: P(yes), where the verdict was asked for in a word; in no schema and in no reply."""
+
+    _probability: float | None = PrivateAttr(default=None)
+
+    @property
+    def probability(self) -> float | None:
+        return self._probability
+
+    def weigh(self, probability: float) -> None:
+        self._probability = probability
+
+
+class Verdict(_Verdict):
     reason: Text = Field(default="", description="One short sentence.")
     verdict: YesNo = Field(description="true or false")
 
 
-class SupportVerdict(Reply):
+class SupportVerdict(_Verdict):
     reason: Text = Field(default="", description="One short sentence.")
     chunk: int | None = Field(default=None, description="Number of the chunk that decides it, or null.")
     verdict: YesNo = Field(description="true: the chunks say so; false: they do not, or say otherwise.")

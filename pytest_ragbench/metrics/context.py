@@ -10,7 +10,16 @@ from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
-from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, head, split, verdicts_of, verify
+from pytest_ragbench.metrics.steps import (
+    choice,
+    contexts_of,
+    first_fault,
+    head,
+    share_of,
+    split,
+    verdicts_of,
+    verify,
+)
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding, Score
@@ -40,10 +49,11 @@ async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]
     text = getattr(sample, _target(sample, target)) or ""
     reply = await tools.ask(JudgeChunks(sample.question, text, tuple(chunks[place] for place in places)))
     found = dict(zip(places, reply.in_order(), strict=True))
+    blank = 0.0 if tools.verdicts == "probability" else None
     return [
-        Finding(head(chunk), found[place].verdict, found[place].reason, place + 1)
-        if place in found
-        else Finding("(blank)", False, "a blank chunk", place + 1)
+        Finding(head(chunk), said.verdict, said.reason, place + 1, said.probability)
+        if (said := found.get(place)) is not None
+        else Finding("(blank)", False, "a blank chunk", place + 1, blank)
         for place, chunk in enumerate(chunks)
     ]
 
@@ -93,7 +103,7 @@ async def context_relevance_ratio(sample: RagSample, tools: Tools, *, target: Ta
     One judge call, the same as that of :func:`context_precision`.
     """
     findings = await _useful(sample, tools, target)
-    return _of_chunks(sample, tools, verdicts.share(verdicts_of(findings), "contexts"), findings)
+    return _of_chunks(sample, tools, share_of(tools, findings, "contexts"), findings)
 
 
 def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence[Finding]) -> Score:
@@ -219,7 +229,7 @@ async def context_recall(
             code="no_reference_claims",
         )
     findings = await verify(tools, claims, contexts_of(sample), sample.question)
-    value = verdicts.share(verdicts_of(findings))
+    value = share_of(tools, findings)
     return tools.score(
         sample, value, reason=first_fault(findings, "in no chunk"), evidence=findings,
         evidence_title="reference", n_claims=len(claims),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_ragbench.errors import UndefinedScore, UsageError
@@ -112,7 +113,7 @@ async def answer_correctness(
     value = verdicts.weighted_mean(factual, cosine_or_none, (float(weights[0]), float(weights[1])))
     titles = [*(f"answer: {claim}" for claim in claims), *(f"reference: {claim}" for claim in wanted)]
     findings = [
-        Finding(title, item.verdict, item.reason)
+        Finding(title, item.verdict, item.reason, None, item.probability)
         for title, item in zip(titles, reply.in_order(), strict=True)
     ]
     parts: dict[str, Any] = {} if cosine_or_none is None else {"similarity": cosine_or_none}
@@ -190,8 +191,8 @@ async def factual_correctness(
     else:
         theirs = await recall()
     result = verdicts.factual_correctness(verdicts_of(ours), verdicts_of(theirs), mode, beta)
-    findings = [Finding(f"answer: {item.text}", item.ok, item.reason) for item in ours]
-    findings += [Finding(f"reference: {item.text}", item.ok, item.reason) for item in theirs]
+    findings = [replace(item, text=f"answer: {item.text}", chunk=None) for item in ours]
+    findings += [replace(item, text=f"reference: {item.text}", chunk=None) for item in theirs]
     parts: dict[str, Any] = {"precision": result.precision, "recall": result.recall}
     return tools.score(
         sample, result.value,
@@ -265,7 +266,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     parts = verdicts.noise_sensitivity(by_reference, by_answer, ok)
     relevant = [any(column[: len(wanted)]) for column in columns]
     findings = [
-        Finding(item.text, item.ok, item.reason if item.ok else _source(by_answer[place], relevant))
+        replace(item, chunk=None, reason=item.reason if item.ok else _source(by_answer[place], relevant))
         for place, item in enumerate(right)
     ]
     return tools.score(

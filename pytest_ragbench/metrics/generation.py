@@ -17,7 +17,7 @@ from pytest_ragbench.judge.tasks import (
 )
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
-from pytest_ragbench.metrics.steps import choice, first_fault, split, verdicts_of, verify
+from pytest_ragbench.metrics.steps import choice, first_fault, share_of, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding, Score
@@ -77,8 +77,9 @@ async def faithfulness(
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
         return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
     findings = await _verified(tools, claims, contexts, sample.question, verifier)
+    value = share_of(tools, findings) if verifier == "judge" else verdicts.share(verdicts_of(findings))
     return tools.score(
-        sample, verdicts.share(verdicts_of(findings)), reason=first_fault(findings), evidence=findings,
+        sample, value, reason=first_fault(findings), evidence=findings,
         n_claims=len(claims), verifier=verifier if isinstance(verifier, str) else "own",
     )  # fmt: skip
 

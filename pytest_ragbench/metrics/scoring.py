@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.metrics.registry import Metric, check_needs, check_options, find
+from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Score
@@ -15,6 +15,7 @@ from pytest_ragbench.scores import Score
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.settings import Settings
 
 
 def check(name: str, sample: RagSample, options: Mapping[str, Any]) -> Metric:
@@ -32,10 +33,63 @@ def check(name: str, sample: RagSample, options: Mapping[str, Any]) -> Metric:
         )
     if not isinstance(sample, RagSample):
         raise UsageError(f"{name} is computed from a RagSample, got {type(sample).__name__}")
-    check_options(metric, options)
-    metric = metric.adapted(sample, options)
+    check_options(metric, _own(metric, options))
+    metric = metric.adapted(sample, _own(metric, options))
     check_needs(metric, sample)
-    return metric
+    return as_asked(metric, options)
+
+
+def as_asked(metric: Metric, options: Mapping[str, Any]) -> Metric:
+    """The metric, knowing how its verdicts are asked for."""
+    if "verdicts" not in options:
+        return metric
+    return replace(metric, options={**metric.options, "verdicts": options["verdicts"]})
+
+
+def configured(settings: Settings, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a call, and what ``[metrics]`` of the configuration says where the call says nothing.
+
+    Raises
+    ------
+    UsageError
+        ``[metrics]`` names a metric that there is not, or one that has no such option.
+    """
+    for known, chosen in settings.metrics.items():
+        if chosen.verdicts == "probability":
+            _own(find(known), {"verdicts": chosen.verdicts})
+    chosen_here = settings.metrics.get(name)
+    if chosen_here is None or chosen_here.verdicts is None or "verdicts" in options:
+        return options
+    return {**options, "verdicts": chosen_here.verdicts}
+
+
+def _own(metric: Metric, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The formula's own options: without ``verdicts``, which is for all that ask for verdicts one by one.
+
+    Raises
+    ------
+    UsageError
+        It is none of the two ways, or this metric asks for no such verdicts.
+    """
+    if "verdicts" not in options:
+        return options
+    way = options["verdicts"]
+    if way not in ("json", "probability"):
+        raise UsageError(f'{metric.name}: verdicts must be "json" or "probability"; got {way!r}')
+    if way == "probability" and not asks_in_a_word(metric):
+        able = sorted(name for name, known in all_metrics().items() if asks_in_a_word(known))
+        raise UsageError(
+            f"{metric.name} asks for no yes-or-no verdicts one by one, so there is no probability of them; "
+            f"those that do: {', '.join(able)}"
+        )
+    return {name: value for name, value in options.items() if name != "verdicts"}
+
+
+def asks_in_a_word(metric: Metric) -> bool:
+    """Whether the metric's verdicts can be asked for by probability."""
+    from pytest_ragbench.judge.one_word import ASKED
+
+    return any(task in ASKED for task in metric.tasks)
 
 
 def needs_judge(metric: Metric, sample: RagSample) -> bool:
@@ -60,6 +114,11 @@ def check_judge(metric: Metric, judge: Judge) -> None:
                 f"{metric.name}: the judge {judge.name!r} can't do {task.split('|')[0]!r}. Configure an LLM: set "
                 "OPENAI_API_KEY and RAGBENCH_JUDGE=openai:MODEL, or a provider in ragbench.toml"
             )
+    if metric.options.get("verdicts") == "probability" and not getattr(judge, "probabilities", False):
+        raise UsageError(
+            f'{metric.name}: verdicts = "probability" needs a judge that tells how probable its words are, and '
+            f'{judge.name!r} does not; choose a provider\'s model or "gguf:FILE", or verdicts = "json"'
+        )
 
 
 async def compute(
@@ -87,7 +146,13 @@ async def compute(
     if shortcut is not None:
         value, reason = shortcut
         return tools.score(sample, value, reason=reason)
-    score = await metric.compute(sample, tools, **{**metric.options, **options})
+    chosen = {**metric.options, **options}
+    tools.verdicts = chosen.pop("verdicts", "json")
+    score = await metric.compute(sample, tools, **chosen)
+    if tools.verdicts == "probability":
+        # Another instrument than the same model's JSON: so reports say, and baselines compare it with its like.
+        asked = f"{score.judge} by probability" if score.judge else None
+        score = replace(score, judge=asked, details={**score.details, "verdicts": tools.verdicts})
     return in_range(metric, score)
 
 

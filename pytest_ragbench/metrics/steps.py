@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
+from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding
@@ -28,13 +30,24 @@ async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], ques
         return [Finding(claim, False, "nothing was retrieved") for claim in claims]
     reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question))
     return [
-        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
+        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
         for claim, verdict in zip(claims, reply.in_order(), strict=True)
     ]
 
 
 def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
     return [bool(finding.ok) for finding in findings]
+
+
+def share_of(tools: Tools, findings: Sequence[Finding], what: str = "claims") -> float:
+    """Share of the findings that hold; by probability, the mean of P(yes)."""
+    if (
+        tools.verdicts == "probability"
+        and findings
+        and all(finding.value is not None for finding in findings)
+    ):
+        return fmean(finding.value or 0.0 for finding in findings)
+    return verdicts.share(verdicts_of(findings), what)
 
 
 def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -> str:

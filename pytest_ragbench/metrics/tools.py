@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.samples import RagSample
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge, R, Task
+
+Verdicts = Literal["json", "probability"]
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Tools:
     embedded: bool = False
     lang: str | None = None
     """The sample's language, where it names one: that of the prompts."""
+    verdicts: Verdicts = "json"
+    """How yes-or-no verdicts are asked for, where both ways exist."""
     repeat: int = 0
     """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
     durations: list[float] = field(default_factory=list)
@@ -55,6 +59,13 @@ class Tools:
         from pytest_ragbench.judge.base import again, in_language
 
         task = in_language(task, self.lang)
+        if self.verdicts == "probability" and not task.one_word:
+            from pytest_ragbench.judge.one_word import ASKED, ask_in_a_word
+            from pytest_ragbench.judge.tasks import NumberedTask
+
+            if task.name in ASKED and isinstance(task, NumberedTask):
+                reply: R = await ask_in_a_word(task, self.ask)
+                return reply
         if self.repeat:
             task = again(task, task.vote + 1000 * self.repeat)
         answered = await self.judge.ask(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,16 +92,22 @@ def variants_of(
     return made
 
 
-async def try_out(made: Sequence[tuple[Variant, Threshold]], name: str, judge: Judge) -> list[Trial]:
+async def try_out(
+    made: Sequence[tuple[Variant, Threshold]],
+    name: str,
+    judge: Judge,
+    options: Mapping[str, Any] | None = None,
+) -> list[Trial]:
     """Each variant scored; UsageError, before any call, where the judge or the samples can't serve."""
-    metrics = [check(name, variant.sample, {}) for variant, _ in made]
+    options = options or {}
+    metrics = [check(name, variant.sample, options) for variant, _ in made]
     for metric in metrics[:1]:
         check_judge(metric, judge)
 
     async def one(place: int) -> Trial:
         variant, limit = made[place]
         try:
-            score = await compute(metrics[place], variant.sample, judge=judge, embedder=None, options={})
+            score = await compute(metrics[place], variant.sample, judge=judge, embedder=None, options=options)
         except UndefinedScore as error:
             return Trial(variant, limit, None, None, f"undefined: {error}")
         except Unscored as error:

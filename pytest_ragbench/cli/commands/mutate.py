@@ -45,6 +45,7 @@ def command(
       ragbench mutate run.json -m faithfulness --judge openai:gpt-4o-mini --catch '>=0.9'
     """
     from pytest_ragbench import building
+    from pytest_ragbench.metrics.scoring import configured as metric_options
     from pytest_ragbench.mutation.running import originals, summary, try_out, variants_of
     from pytest_ragbench.report.reading import read_report
     from pytest_ragbench.thresholds import Scale, parse_threshold
@@ -55,7 +56,7 @@ def command(
     settings = settings_of(options)
     with engine_of(settings) as engine:
         judge = building.judge(None, engine, settings)
-        trials = engine.wait(try_out(made, metric, judge))
+        trials = engine.wait(try_out(made, metric, judge, metric_options(settings, metric, {})))
     rows = summary(trials)
     bad = [trial for trial in trials if not trial.variant.good and trial.passed is not None]
     caught = sum(not trial.survived for trial in bad) / len(bad) if bad else None
