@@ -261,7 +261,9 @@ def assert_search_rag(
                 band=job.metric.band(grade.value),
             )
         )
-        if not passed:
+        if passed:
+            _keep(here, job, found, limit, part=name)
+        else:
             missed.append(Miss(name, grade, limit))
     _raise_misses(sample, missed)
     return found
@@ -375,7 +377,31 @@ def _noted(here: Runtime, job: _Job, found: Score) -> Miss | None:
     here.record(
         Result(metric.name, job.sample, metric.tier, text, passed, found, band=metric.band(found.value))
     )
+    if limit and passed:
+        _keep(here, job, found, limit)
     return Miss(metric.name, found, limit) if limit and not passed else None
+
+
+def _keep(here: Runtime, job: _Job, found: Score, limit: Threshold, part: str | None = None) -> None:
+    """For ``--ragbench-mutate``: what passed, to be tried with worse answers when the tests are done."""
+    if here.tried is None:
+        return
+    from pytest_ragbench.metrics.voting import votes_for
+    from pytest_ragbench.mutation.running import original_of
+
+    kept = original_of(
+        job.metric,
+        job.sample,
+        limit,
+        found,
+        part=part,
+        options=job.options,
+        judge=job.judge,
+        embedder=job.embedder,
+        votes=votes_for(here.settings(), job.sample),
+    )
+    if kept is not None:
+        here.tried.append(kept)
 
 
 def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Sequence[str] = ()) -> None:

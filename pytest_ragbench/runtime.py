@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.settings import Settings
 
 
@@ -53,6 +54,9 @@ class Runtime:
     results: list[Result] = field(default_factory=list)
     waiting: Callable[[], None] = lambda: None
     """Called when the test is about to wait for replies: the moment to ask for others ahead."""
+
+    tried: list[Original] | None = None
+    """Where to keep what passed, with its judge, for ``--ragbench-mutate``; None: nowhere."""
 
     def record(self, result: Result) -> None:
         self.results.append(result)

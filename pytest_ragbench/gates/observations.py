@@ -7,7 +7,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_ragbench.gates.intervals import by_cluster
@@ -158,6 +158,19 @@ class Observations:
         if rule.quantity == "error_rate":
             return _errors(chosen)
         return _values(chosen)
+
+    def with_values(self, values: Mapping[tuple[str, Key], tuple[float, bool]]) -> Observations:
+        """A copy in which these questions have other scores: (metric, question) -> (score, whether it passed)."""
+        found = Observations()
+        found.asked, found._ended = self.asked, self._ended
+        found.costs, found.unpriced = self.costs, self.unpriced
+        found.entries = [
+            replace(entry, value=changed[0], passed=changed[1], error=None, votes=None)
+            if (changed := values.get((entry.metric, entry.key))) is not None
+            else entry
+            for entry in self.entries
+        ]
+        return found
 
     def clusters(self, keys: Iterable[Key]) -> list[str] | None:
         """One for each question: its cluster column, or the relevant documents that it shares; None where

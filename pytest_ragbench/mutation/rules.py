@@ -9,8 +9,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_ragbench.mutation.words import (
+    ADDED,
+    MONTHS,
+    NAME,
+    NAMES,
+    NEGATIONS,
+    NO_NAMES,
+    REPHRASED,
+    UNITS,
+    WEEKDAYS,
+)
 from pytest_ragbench.samples import RagSample
-from pytest_ragbench.text import detect_language, sentences
+from pytest_ragbench.text import detect_language, sentences, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,53 +39,10 @@ class Variant:
 _NUMBER = re.compile(r"(?<![\w.,\-])(\d+)(?:([.,])(\d+))?(?![\w\-]*\d)(?!\.\s)", re.ASCII)
 _NUMBER_JA = re.compile(r"(?<![A-Za-z.,\-\d])(\d+)(?:(\.)(\d+))?(?!\d)", re.ASCII)
 
-_UNITS: Mapping[str, Sequence[tuple[str, str]]] = {
-    "en": [("days", "months"), ("day", "month"), ("hours", "days"), ("minutes", "hours"), ("weeks", "years"),
-           ("months", "days"), ("years", "weeks"), ("dollars", "euros"), ("kilometres", "metres"),
-           ("km", "m"), ("kg", "g"), ("MB", "GB"), ("GB", "MB"), ("percent", "per mille")],
-    "ru": [("дней", "месяцев"), ("дня", "месяца"), ("день", "месяц"), ("часов", "дней"), ("часа", "дня"),
-           ("минут", "часов"), ("недель", "лет"), ("месяцев", "дней"), ("лет", "недель"), ("рублей", "долларов"),
-           ("километров", "метров"), ("км", "м"), ("кг", "г"), ("МБ", "ГБ"), ("ГБ", "МБ")],
-    "ja": [("日間", "か月間"), ("日以内", "か月以内"), ("時間", "日間"), ("分以内", "時間以内"), ("週間", "年間"),
-           ("か月", "日"), ("年間", "週間"), ("円", "ドル"), ("キロメートル", "メートル"), ("キログラム", "グラム")],
-}  # fmt: skip
-
-_NEGATIONS: Mapping[str, Sequence[tuple[str, str]]] = {
-    "en": [(r"\bcannot\b", "can"), (r"\bcan't\b", "can"), (r"\bis not\b", "is"), (r"\bare not\b", "are"),
-           (r"\bdoes not need\b", "needs"), (r"\bmust not\b", "must"), (r"\bcan\b(?! not)", "cannot"),
-           (r"\bis\b(?! not)", "is not"), (r"\bare\b(?! not)", "are not"), (r"\bmust\b(?! not)", "must not"),
-           (r"\bwill\b(?! not)", "will not")],
-    "ru": [(r"\bнельзя\b", "можно"), (r"\bможно\b", "нельзя"), (r"\bне может\b", "может"),
-           (r"\bможет\b", "не может"), (r"\bне нужно\b", "нужно"), (r"\bнужно\b", "не нужно"),
-           (r"\bнеобходимо\b", "не требуется"), (r"\bявляется\b", "не является"), (r"\bбудет\b", "не будет"),
-           (r"\bможете\b", "не можете")],
-    "ja": [("できません", "できます"), ("できます", "できません"), ("ありません", "あります"),
-           ("あります", "ありません"),
-           ("必要です", "必要ではありません"), ("されません", "されます"), ("されます", "されません"),
-           ("ではありません", "です"), ("です", "ではありません")],
-}  # fmt: skip
-
-_ADDED: Mapping[str, str] = {
-    "en": "This was confirmed by an inspection in Ljubljana on 12 March 1987.",
-    "ru": "Это подтвердила проверка, проведённая в Любляне 12 марта 1987 года.",
-    "ja": "これは1987年3月12日にリュブリャナで行われた検査で確認されています。",
-}
-
-_REPHRASED: Mapping[str, Sequence[tuple[str, str]]] = {
-    "en": [(r"\bcan't\b", "cannot"), (r"\bdon't\b", "do not"), (r"\bneed to\b", "have to"),
-           (r"\bwithin (\d+)", r"in no more than \1"), (r"\bYou'll\b", "You will"), (r"\bIt's\b", "It is"),
-           (r"\bhelps\b", "is of help"), (r"\balso\b", "in addition"), (r"\bso\b", "therefore")],
-    "ru": [(r"\bнужно\b", "необходимо"), (r"\bнельзя\b", "не разрешается"), (r"\bв течение\b", "на протяжении"),
-           (r"\bтакже\b", "кроме того"), (r"\bпотому что\b", "так как"), (r"\bможно\b", "разрешается"),
-           (r"\bсвыше\b", "более")],
-    "ja": [("してください", "するようお願いします"), ("できます", "可能です"), ("また、", "そのほか、"),
-           ("必要です", "必要となります"), ("ため、", "ので、")],
-}  # fmt: skip
-
 
 def _lang(sample: RagSample) -> str:
-    lang = (sample.lang or detect_language(sample.answer or "")).partition("-")[0]
-    return lang if lang in _ADDED else "en"
+    lang = (sample.lang or detect_language(sample.answer or sample.question)).partition("-")[0]
+    return lang if lang in ADDED else "en"
 
 
 def _number(sample: RagSample) -> tuple[str, str] | None:
@@ -101,7 +69,62 @@ def _swapped(pairs: Sequence[tuple[str, str]], text: str, *, after_number: bool)
 
 
 def _unit(sample: RagSample) -> tuple[str, str] | None:
-    return _swapped(_UNITS[_lang(sample)], sample.answer or "", after_number=True)
+    return _swapped(UNITS[_lang(sample)], sample.answer or "", after_number=True)
+
+
+def _name(sample: RagSample) -> tuple[str, str] | None:
+    """A name, made another one."""
+    lang, text = _lang(sample), sample.answer or ""
+    for match in NAME[lang].finditer(text):
+        if match[1].split(" ")[0] not in NO_NAMES[lang]:
+            new = next(name for name in NAMES[lang] if name not in match[1])
+            return f"{text[: match.start(1)]}{new}{text[match.end() :]}", f"{match[1]} -> {new}"
+    return None
+
+
+_NUMERIC = (
+    (re.compile(r"\b(\d{4}-)(\d{2})(-\d{2})\b"), "{:02}"),  # 2024-03-12
+    (re.compile(r"\b(\d{1,2}\.)(\d{2})(\.\d{4})\b"), "{:02}"),  # 12.03.2024
+    (re.compile(r"(?<!\d)()(\d{1,2})(月\d{1,2}日)"), "{}"),  # 3月12日
+)
+
+
+def _date(sample: RagSample) -> tuple[str, str] | None:
+    """Another month (five later, so that no other date of the text is met by chance), or another weekday."""
+    lang, text = _lang(sample), sample.answer or ""
+    for pattern, form in _NUMERIC:
+        if (match := pattern.search(text)) and 1 <= int(match[2]) <= 12:
+            new = match[1] + form.format((int(match[2]) + 4) % 12 + 1) + match[3]
+            return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
+    for names, step in ((MONTHS[lang], 5), (WEEKDAYS[lang], 3)):
+        # "may" and "March" are also other words: a month stands beside a number, or after "in" and the like.
+        beside = r"(?:(?<=\d )|(?<=\b[Ii]n )|(?<=\b[Bb]y )|(?<=\b[Uu]ntil ))" if step == 5 else ""
+        for place, name in enumerate(names):
+            end = "" if lang == "ja" else r"\b"
+            alone = rf"{beside}{name}{end}" + (rf"|\b{name}(?= \d)" if step == 5 else "")
+            if match := re.search(alone, text):
+                new = names[(place + step) % len(names)]
+                return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
+    return None
+
+
+def _dropped(sample: RagSample) -> tuple[str, str] | None:
+    """Without the sentence that most of the reference rests on, where nothing else of the answer says the same."""
+    parts = [part.strip() for part in sentences(sample.answer or "")]
+    wanted = set(tokens(sample.reference or ""))
+    if len(parts) < 2 or not wanted:
+        return None
+
+    def lost(place: int) -> int:
+        rest = {word for other, part in enumerate(parts) if other != place for word in tokens(part)}
+        return len((set(tokens(parts[place])) & wanted) - rest)
+
+    worst = max(range(len(parts)), key=lost)
+    if lost(worst) < max(2, len(wanted) // 4):
+        return None
+    joint = "" if _lang(sample) == "ja" else " "
+    rest = joint.join(part for place, part in enumerate(parts) if place != worst)
+    return rest, f"dropped: {parts[worst]}"
 
 
 def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
@@ -113,17 +136,17 @@ def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | 
 
 
 def _negation(sample: RagSample) -> tuple[str, str] | None:
-    return _replaced(_NEGATIONS[_lang(sample)], sample.answer or "")
+    return _replaced(NEGATIONS[_lang(sample)], sample.answer or "")
 
 
 def _added(sample: RagSample) -> tuple[str, str] | None:
-    claim = _ADDED[_lang(sample)]
+    claim = ADDED[_lang(sample)]
     joint = "" if _lang(sample) == "ja" else " "
     return f"{(sample.answer or '').rstrip()}{joint}{claim}", f"added: {claim}"
 
 
 def _rephrased(sample: RagSample) -> tuple[str, str] | None:
-    return _replaced(_REPHRASED[_lang(sample)], sample.answer or "")
+    return _replaced(REPHRASED[_lang(sample)], sample.answer or "")
 
 
 def _reordered(sample: RagSample) -> tuple[str, str] | None:
@@ -143,79 +166,106 @@ _LEANS = re.compile(
 
 _ANSWERS: Sequence[tuple[str, bool, Callable[[RagSample], tuple[str, str] | None]]] = (
     ("number", False, _number),
+    ("date", False, _date),
     ("unit", False, _unit),
+    ("name", False, _name),
     ("negation", False, _negation),
     ("added_claim", False, _added),
+    ("dropped_claim", False, _dropped),
     ("rephrased", True, _rephrased),
     ("reordered", True, _reordered),
 )
 
 KINDS: Mapping[str, bool] = {
-    **{kind: good for kind, good, _ in _ANSWERS},
+    **{kind: good for kind, good, _ in _ANSWERS if not good},
     "other_answer": False,
     "other_contexts": False,
     "without_support": False,
+    "ranking_reversed": False,
+    "rephrased": True,
+    "reordered": True,
     "chunks_reversed": True,
+    "tail_reversed": True,
 }
 """Kind -> whether such a variant is still good."""
 
 
 def variants(sample: RagSample, others: Sequence[RagSample] = ()) -> list[Variant]:
-    """What can be made of one sample that passed.
+    """What can be made of the answer and the chunks of one sample that passed.
 
     Parameters
     ----------
     sample
-        With an answer and contexts.
+        With an answer and contexts; a claim is dropped only where the sample has a reference that misses it.
     others
         Other samples of the run: for the answer, and the contexts, of another question.
     """
     found = []
-    for kind, good, rule in _ANSWERS:
+    for kind, good, rule in _ANSWERS if (sample.answer or "").strip() else ():
         changed = rule(sample)
         if changed is not None and changed[0] != sample.answer:
             found.append(Variant(kind, good, _named(sample, kind, answer=changed[0]), changed[1]))
-    contexts = tuple(sample.contexts or ())
-    if len(contexts) > 1:
+    places = list(range(len(sample.contexts or ())))
+    if len(places) > 1:
         found.append(
-            Variant(
-                "chunks_reversed", True, _with_contexts(sample, "chunks_reversed", contexts[::-1]), "reversed"
-            )
+            Variant("chunks_reversed", True, _reranked(sample, "chunks_reversed", places[::-1]), "reversed")
         )
     other = _unrelated(sample, others)
     if other is not None:
         said = f"those of {other.label}"
-        if other.answer and other.answer.strip():
+        if sample.answer and other.answer and other.answer.strip():
             found.append(
                 Variant("other_answer", False, _named(sample, "other_answer", answer=other.answer), said)
             )
-        if other.contexts:
-            changed_sample = _with_contexts(sample, "other_contexts", tuple(other.contexts))
+        if other.contexts or other.context_ids:
+            columns = {name: getattr(other, name) for name in ("contexts", "context_ids", "context_urls")}
+            changed_sample = _named(sample, "other_contexts", **columns, context_scores=None)
             found.append(Variant("other_contexts", False, changed_sample, said))
     return found
 
 
+def rankings(sample: RagSample, relevant: Sequence[int]) -> list[Variant]:
+    """Other orders of the chunks, of which those at the places ``relevant`` (from 0) are: all reversed, where that
+    brings them further down, and only what stands behind the last of them, which must not matter.
+    """
+    n = max(len(sample.context_ids or ()), len(sample.contexts or ()))
+    good = sorted(set(relevant))
+    found = []
+    if good and sum(n - 1 - place for place in good) > sum(good) and n - 1 - good[-1] > good[0]:
+        order = list(range(n))[::-1]
+        found.append(
+            Variant("ranking_reversed", False, _reranked(sample, "ranking_reversed", order), "reversed")
+        )
+    last = good[-1] if good else n
+    if n - 1 - last > 1:
+        order = [*range(last + 1), *range(n - 1, last, -1)]
+        said = f"those after chunk {last + 1} reversed"
+        found.append(Variant("tail_reversed", True, _reranked(sample, "tail_reversed", order), said))
+    return found
+
+
 def without_chunks(sample: RagSample, supporting: Sequence[int]) -> Variant | None:
-    """Without the chunks (numbers from 1) that the judge said the answer rests on; None where none is left
+    """Without the chunks (numbers from 1) that the answer rests on, or that are relevant; None where none is left
     or none goes.
     """
-    contexts = tuple(sample.contexts or ())
-    rest = tuple(text for number, text in enumerate(contexts, 1) if number not in set(supporting))
-    if not rest or len(rest) == len(contexts):
+    n = max(len(sample.context_ids or ()), len(sample.contexts or ()))
+    rest = [place for place in range(n) if place + 1 not in set(supporting)]
+    if not rest or len(rest) == n:
         return None
     dropped = ", ".join(str(number) for number in sorted(set(supporting)))
     return Variant(
-        "without_support", False, _with_contexts(sample, "without_support", rest), f"without chunk {dropped}"
+        "without_support", False, _reranked(sample, "without_support", rest), f"without chunk {dropped}"
     )
 
 
 def _unrelated(sample: RagSample, others: Sequence[RagSample]) -> RagSample | None:
     """One in the same language that shares no chunk with it."""
-    own = set(sample.contexts or ())
+    own = {*(sample.contexts or ()), *(sample.context_ids or ())}
     for other in others:
         if (
-            other.answer != sample.answer
-            and not own & set(other.contexts or ())
+            (other.question, other.answer) != (sample.question, sample.answer)
+            and (sample.answer is None or other.answer != sample.answer)
+            and not own & {*(other.contexts or ()), *(other.context_ids or ())}
             and _lang(other) == _lang(sample)
         ):
             return other
@@ -226,5 +276,17 @@ def _named(sample: RagSample, kind: str, **changes: object) -> RagSample:
     return sample.with_(id=f"{sample.label}~{kind}", thresholds={}, **changes)
 
 
-def _with_contexts(sample: RagSample, kind: str, contexts: tuple[str, ...]) -> RagSample:
-    return _named(sample, kind, contexts=contexts, context_ids=None, context_scores=None)
+def _reranked(sample: RagSample, kind: str, order: Sequence[int]) -> RagSample:
+    """The chunks at these places, in this order; ids with them, scores dropped."""
+
+    def chosen(column: Sequence[str] | None) -> list[str] | None:
+        return None if column is None else [column[place] for place in order if place < len(column)]
+
+    return _named(
+        sample,
+        kind,
+        contexts=chosen(sample.contexts),
+        context_ids=chosen(sample.context_ids),
+        context_urls=chosen(sample.context_urls),
+        context_scores=None,
+    )

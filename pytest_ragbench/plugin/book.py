@@ -44,6 +44,8 @@ class RunBook:
         self._gates: Gates | None = None
         self._opinions: Opinions | None = None
         self._preflight: Preflight | None = None
+        self._trials: list[dict[str, Any]] = []
+        self._mutations: dict[str, Any] | None = None
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
         self._evidence: list[tuple[str, str]] = []
@@ -131,8 +133,11 @@ class RunBook:
             if self._outputs.wanted:
                 self._records.append(data["record"])
 
-    def add_rest(self, books: dict[str, Any], warnings: list[str]) -> None:
-        """What a process did after its last report: calls for tests that others ran."""
+    def add_rest(
+        self, books: dict[str, Any], warnings: list[str], trials: Iterable[dict[str, Any]] = ()
+    ) -> None:
+        """What a process did after its last report: calls for tests that others ran, worse answers tried."""
+        self._trials += trials
         for text in warnings:
             self._warn(text)
         if books:
@@ -176,7 +181,7 @@ class RunBook:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        self.add_rest(self.state.new_books(), self.state.new_warnings())
+        self.add_rest(self.state.new_books(), self.state.new_warnings(), self.state.trials)
         self.ended_early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(
             session.shouldfail or session.shouldstop
         )
@@ -191,6 +196,8 @@ class RunBook:
             session.exitstatus = self._gates.exit_code(int(session.exitstatus), EXIT_UNSCORED)
             for text in self._gates.warnings():
                 self._warn(text)
+        if self._trials:
+            self._mutations = self._outcome_of_trials()
         if self._json is None and not self._outputs.wanted:
             return
         end = self._end(int(session.exitstatus))
@@ -199,6 +206,13 @@ class RunBook:
         if self._outputs.wanted:
             for text in self._outputs.write(self._head, self._records, end):
                 self._warn(text)
+
+    def _outcome_of_trials(self) -> dict[str, Any]:
+        from pytest_ragbench.mutation.outcome import outcome
+        from pytest_ragbench.mutation.running import Trial
+
+        trials = [Trial.of(told) for told in self._trials]
+        return outcome(trials, *self._gates.grounds) if self._gates else outcome(trials)
 
     def _end(self, exit_code: int) -> dict[str, Any]:
         """What the JSON report says when the run is over."""
@@ -211,6 +225,7 @@ class RunBook:
             "warnings": list(self.warnings),
             **(self._gates.to_dict() if self._gates else {"gates": []}),
             **(self._opinions.to_dict() if self._opinions else {}),
+            **({"mutations": self._mutations} if self._mutations else {}),
             **({"preflight": self._preflight.to_dict()} if self._preflight else {}),
         }
 
@@ -244,6 +259,13 @@ class RunBook:
             colours = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}
             for outcome, line in self._gates.lines():
                 terminalreporter.line(line, **colours.get(outcome, {}))
+        if self._mutations is not None:
+            from pytest_ragbench.mutation.outcome import text
+            from pytest_ragbench.report.clean import clean
+
+            terminalreporter.section("worse answers")
+            for line in text(self._mutations, terminalreporter._tw.fullwidth):
+                terminalreporter.line(clean(line))
         lost = set() if self.ended_early or self.config.getoption("collectonly") else self.lost
         if lost and not terminalreporter.stats.get("failed") and not terminalreporter.stats.get("error"):
             terminalreporter.section("ragbench: results lost", red=True)

@@ -12,8 +12,9 @@ from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.baseline import Baseline, Comparison
+    from pytest_ragbench.gates.observations import Observations
     from pytest_ragbench.gates.rules import Rule
-    from pytest_ragbench.gates.verdicts import Verdict
+    from pytest_ragbench.gates.verdicts import Conditions, Verdict
 
 EXIT_GATE_BROKEN = 9
 """No gate failed, but one could not do its work: too many questions without a score, nothing measured."""
@@ -67,6 +68,12 @@ class Gates:
         """What the judge said before the run, as a fingerprint."""
         self.verdicts: list[Verdict] = []
         self.comparisons: list[Comparison] = []
+        self._conditions: Conditions | None = None
+
+    @property
+    def grounds(self) -> tuple[list[Rule], Observations, Conditions | None]:
+        """What the verdicts rest on: to decide again for other scores."""
+        return self._rules, self._observed, self._conditions
 
     def add(self, record: Mapping[str, Any]) -> None:
         """One result, as it comes."""
@@ -79,7 +86,7 @@ class Gates:
         from pytest_ragbench.judge.rendering import prompt_versions
 
         new = Baseline(self._observed, prompt_versions() if self._baseline else {}, self.preflight)
-        conditions = Conditions(
+        conditions = self._conditions = Conditions(
             max_unscored=self._settings.max_unscored,
             clusters=self._settings.clusters,
             complete=complete,

@@ -105,6 +105,12 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="First see whether the judge can be talked into verdicts, and agrees with the configured anchors.",
     )
+    group.addoption(
+        "--ragbench-mutate",
+        action="store_true",
+        help="After the tests, make answers that passed worse by rule, and say how much of that judge, thresholds and "
+        "gates catch.",
+    )
     group.addoption("--ragbench-no-gates", action="store_true", help="Leave the configured gates out.")
     group.addoption(
         "--ragbench-baseline",

@@ -15,6 +15,7 @@ from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
+    from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.runtime import Result, Runtime
     from pytest_ragbench.settings import Settings
@@ -37,6 +38,10 @@ class RunState:
         self._lookahead: LookAhead | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
+        self.tried: list[Original] | None = [] if config.getoption("ragbench_mutate") else None
+        """What passed in this process, for ``--ragbench-mutate``."""
+        self.trials: list[dict[str, Any]] = []
+        """What became of its variants."""
 
     @property
     def is_controller(self) -> bool:
@@ -157,6 +162,7 @@ class RunState:
             embedder=lambda: fixture("embedder"),
             results=request.node.stash.setdefault(RESULTS, []),
             waiting=lambda: self.look_ahead(request.node, asked=True),
+            tried=self.tried,
         )
 
     def look_ahead(self, item: pytest.Item, *, asked: bool = False) -> None:
@@ -254,11 +260,17 @@ class RunState:
         """Calls, tokens and latencies since this was last asked."""
         return {} if self._engine is None else self._engine.news()
 
+    @property
+    def n_workers(self) -> int:
+        """Processes that run tests of this run."""
+        return int(self._worker["workercount"]) if self._worker is not None else 1
+
     def hand_over(self) -> None:
         """In a worker: leave the controller what came after the last report."""
         if self._worker is not None:
             output = self.config.workeroutput  # type: ignore[attr-defined]
-            output["ragbench"] = {"books": self.new_books(), "warnings": self.new_warnings()}
+            news = {"books": self.new_books(), "warnings": self.new_warnings(), "trials": self.trials}
+            output["ragbench"] = news
 
     def warn(self, text: str) -> None:
         self._warnings.append(text)

@@ -31,4 +31,4 @@ class XdistHooks:
         book = node.config.pluginmanager.get_plugin("ragbench-book")
         output = getattr(node, "workeroutput", {}).get("ragbench")  # a worker that crashed leaves none
         if book is not None and output:
-            book.add_rest(output["books"], output["warnings"])
+            book.add_rest(output["books"], output["warnings"], output["trials"])

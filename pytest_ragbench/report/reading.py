@@ -341,6 +341,63 @@ class Preflight(_Part):
     checks: tuple[PreflightCheck, ...] = ()
 
 
+class MutationKind(_Part):
+    """One way to change an answer, and what became of those changed so."""
+
+    kind: str
+    good: bool = Field(description="whether such a variant should still pass")
+    n: int = 0
+    n_unscored: int = 0
+    right: int = 0
+    share: Number | None = Field(default=None, description="right / n")
+    low: Number | None = None
+    high: Number | None = None
+
+
+class Survivor(_Part):
+    """A bad variant that passed, or a good one that failed."""
+
+    kind: str
+    good: bool
+    id: str = Field(description="the question's")
+    change: str = ""
+    question: str = ""
+    answer: str | None = None
+    value: Number | None = None
+    threshold: str = ""
+    reason: str = ""
+
+
+class Mutated(_Part):
+    """A metric's variants."""
+
+    metric: str
+    originals: int = 0
+    caught: Number | None = Field(default=None, description="share of the bad ones that failed")
+    wrongly_failed: Number | None = Field(default=None, description="share of the good ones that failed")
+    kinds: tuple[MutationKind, ...] = ()
+    survivors: tuple[Survivor, ...] = ()
+
+
+class MutatedGate(_Part):
+    """What a gate says of the run if every question that can be changed so is."""
+
+    gate: str
+    kind: str
+    good: bool
+    n_changed: int = 0
+    n_total: int = 0
+    verdict: Literal["PASS", "FAIL", "UNDECIDED"]
+    reason: str = ""
+
+
+class Mutations(_Part):
+    """Answers that passed, made worse by rule: what judge, thresholds and gates caught."""
+
+    metrics: tuple[Mutated, ...] = ()
+    gates: tuple[MutatedGate, ...] = ()
+
+
 class Report(_Part):
     """A JSON report. Of a run that was killed there is neither a summary nor an exit code."""
 
@@ -359,6 +416,7 @@ class Report(_Part):
     flaky: tuple[Flaky, ...] = ()
     panels: tuple[Panel, ...] = ()
     preflight: Preflight | None = None
+    mutations: Mutations | None = None
 
 
 def read_report(path: Path) -> Report:

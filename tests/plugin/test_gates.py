@@ -262,3 +262,43 @@ def test_a_failed_preflight_fails_the_run_before_any_test(project: Project) -> N
     passing = project.run("--ragbench-json=out.json")
     assert passing.ret == 0
     assert project.report()["preflight"]["passed"] is True
+
+
+MUTATED = """\
+import pytest
+import pytest_ragbench as rb
+
+@pytest.mark.parametrize("place", range(6))
+def test_it(place):
+    answer = f"Parcel {place} weighs {place + 20} kg. It goes through Osaka."
+    names = [f"{place}{letter}" for letter in "abcd"]
+    chunks = [f"Something else, {place}.", answer, f"Another, {place}.", f"And one more, {place}."]
+    sample = rb.RagSample(
+        f"Where is {place}?", answer, chunks, id=f"q{place}", context_ids=names, relevant_ids=[names[0]]
+    )
+    rb.assert_quality(sample, {"faithfulness": ">=0.9", "mrr": ">=0.5"})
+
+def test_bad():
+    rb.assert_faithfulness(rb.RagSample("?", "It is 5 kg.", ["It is 9 kg."], id="bad"), ">=0.9")
+"""
+
+
+def test_worse_answers_after_a_run(project: Project, both: list[str]) -> None:
+    project.write(test_a_py=MUTATED, ragbench_toml='judge = "local"\n[gates]\nfaithfulness = "mean >= 0.8"\n')
+    result = project.run("--ragbench-mutate", "--ragbench-json=out.json", *both)
+    assert result.ret == 1  # of the test that fails; worse answers decide nothing
+    result.stdout.fnmatch_lines(
+        ["*= worse answers =*", "faithfulness: variants of 6 answers that passed", "*number *is caught *6/6*",
+         "mrr: variants of 6 answers that passed", "*ranking_reversed *6/6*", "gates, if every question*",
+         "*FAIL * faithfulness mean >= 0.8 * number, 6 of 7 questions"]
+    )  # fmt: skip
+    told = project.report()["mutations"]
+    kinds = {each["metric"]: {row["kind"]: row["right"] for row in each["kinds"]} for each in told["metrics"]}
+    assert kinds["mrr"] == {
+        "other_contexts": 6,
+        "without_support": 6,
+        "ranking_reversed": 6,
+        "tail_reversed": 6,
+    }
+    assert kinds["faithfulness"].keys() >= {"number", "unit", "name", "added_claim", "chunks_reversed"}
+    assert told["metrics"][0]["caught"] > 0.5

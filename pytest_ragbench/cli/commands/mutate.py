@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of, table
+from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
 
 if TYPE_CHECKING:
-    from pytest_ragbench.mutation.running import Trial
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.mutation.running import Original
+    from pytest_ragbench.settings import Settings
 
 
 @click.command()
@@ -23,7 +26,14 @@ if TYPE_CHECKING:
 @click.option(
     "--catch", metavar="LIMIT", help="Exit with 1 where the share of bad ones caught misses it: '>=0.9'."
 )
-@configured("judge", "store")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="RULE",
+    help="See what this gate makes of them, besides those configured. May be given several times.",
+)
+@configured("judge", "embedder", "store")
 @json_option
 def command(
     report: Path,
@@ -31,89 +41,74 @@ def command(
     threshold: str | None,
     limit: int,
     catch: str | None,
+    gates: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Make the answers of REPORT that passed worse, and see whether the judge notices.
+    """Make the answers of REPORT that passed worse, and see whether judge, threshold and gates notice.
 
-    By rule, in English, Russian and Japanese: a number, unit or negation changed, a claim added, the answer or
-    the chunks of another question, the supporting chunk removed. Others are only rephrased or reordered, and should
-    still pass. What slipped through is shown.
+    By rule, in English, Russian and Japanese: a number, date, unit, name or negation changed, a claim added or
+    dropped, the answer or the chunks of another question, the supporting chunk removed, the ranking reversed. Others
+    are only rephrased or reordered, and should still pass. What slipped through is shown.
 
     \b
       ragbench mutate run.json
       ragbench mutate run.json -m faithfulness --judge openai:gpt-4o-mini --catch '>=0.9'
+      ragbench mutate run.json -m ndcg@10 --gate "ndcg@10 >= 0.8"
     """
-    from pytest_ragbench import building
-    from pytest_ragbench.metrics.scoring import configured as metric_options
-    from pytest_ragbench.mutation.running import originals, summary, try_out, variants_of
+    from pytest_ragbench.gates.baseline import baseline_of
+    from pytest_ragbench.gates.rules import parse_rule, parse_rules
+    from pytest_ragbench.mutation.outcome import outcome, text
+    from pytest_ragbench.mutation.running import originals, try_out, variants_of
     from pytest_ragbench.report.reading import read_report
     from pytest_ragbench.thresholds import Scale, parse_threshold
 
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
-    passed = originals(read_report(report), metric, threshold)[:limit]
-    made = variants_of(passed, metric)
     settings = settings_of(options)
+    rules = [*parse_rules(settings.gates), *(parse_rule(text) for text in gates)]
+    read = read_report(report)
+    passed = originals(read, metric, threshold)[:limit]
     with engine_of(settings) as engine:
-        judge = building.judge(None, engine, settings)
-        trials = engine.wait(try_out(made, metric, judge, metric_options(settings, metric, {})))
-    rows = summary(trials)
-    bad = [trial for trial in trials if not trial.variant.good and trial.passed is not None]
-    caught = sum(not trial.survived for trial in bad) / len(bad) if bad else None
-    data = {
+        judge, passed = _equipped(passed, engine, settings)
+        made = variants_of(passed)
+        trials = engine.wait(try_out(made))
+    told = outcome(trials, rules, baseline_of(read, name=str(report)).observed)
+    data: dict[str, Any] = {
         "metric": metric,
-        "judge": judge.name,
+        "judge": judge,
         "originals": len(passed),
-        "caught": caught,
-        "kinds": rows,
-        "survivors": [_told(trial) for trial in trials if trial.survived],
+        "caught": None,
+        "wrongly_failed": None,
     }
-    emit(data, lambda: _text(data), as_json=as_json)
+    data |= {"kinds": [], "survivors": [], **(told["metrics"][0] if told["metrics"] else {})}
+    data["gates"] = told["gates"]
+    emit(data, lambda: "\n".join([f"judge {judge or 'none'}", *text(told)]), as_json=as_json)
     if trials and all(trial.passed is None for trial in trials):
         return Exit.UNSCORED
-    return Exit.QUALITY if wanted is not None and (caught is None or not wanted.met(caught)) else Exit.OK
+    share = data["caught"]
+    return Exit.QUALITY if wanted is not None and (share is None or not wanted.met(share)) else Exit.OK
 
 
-def _told(trial: Trial) -> dict[str, Any]:
-    variant = trial.variant
-    return {
-        "kind": variant.kind,
-        "good": variant.good,
-        "id": variant.sample.id,
-        "change": variant.change,
-        "question": variant.sample.question,
-        "answer": variant.sample.answer,
-        "value": trial.value,
-        "threshold": trial.threshold.text,
-        "reason": trial.reason,
-    }
+def _equipped(
+    passed: list[Original], engine: Engine, settings: Settings
+) -> tuple[str | None, list[Original]]:
+    """With the judge and the embedder that the metric takes, and the judge's name."""
+    from pytest_ragbench import building
+    from pytest_ragbench.metrics.registry import find
+    from pytest_ragbench.metrics.scoring import configured as options_of
+    from pytest_ragbench.metrics.voting import votes_for
 
-
-def _text(data: dict[str, Any]) -> str:
-    from pytest_ragbench.report.clean import one_line
-
-    lines = []
-    for row in data["kinds"]:
-        share = "-" if row["share"] is None else f"{row['share']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-        verdict = "still passes" if row["good"] else "is caught"
-        lines.append(
-            [row["kind"], verdict, share, f"{row['right']}/{row['n']}", str(row["n_unscored"] or "-")]
+    metric = find(passed[0].metric)
+    judge = building.judge(None, engine, settings) if metric.tasks else None
+    embedder = building.embedder(None, engine, settings) if metric.embedder else None
+    equipped = [
+        replace(
+            each,
+            judge=judge,
+            embedder=embedder,
+            votes=votes_for(settings, each.sample),
+            options=options_of(settings, metric.name, {}),
         )
-    text = [
-        f"{data['metric']}, judge {data['judge']}: variants of {data['originals']} answers that passed",
-        table(["variant", "right if it", "share (95 %)", "right", "unscored"], lines),
+        for each in passed
     ]
-    if data["caught"] is not None:
-        text.append(f"bad variants caught: {data['caught']:.2f}")
-    survivors = data["survivors"]
-    if survivors:
-        text.append("judged wrongly:")
-    for each in survivors[:20]:
-        what = "failed, but is as good as before" if each["good"] else "passed, but is wrong"
-        text.append(
-            f"  {each['kind']:<16} {what}   {one_line(each['id'], 60)}   {one_line(each['change'], 100)}"
-            f"   {one_line(each['answer'] or '', 160)}"
-        )
-    if len(survivors) > 20:
-        text.append(f"  ... and {len(survivors) - 20} more (--json has all)")
-    return "\n".join(text)
+    return judge.name if judge else None, equipped
