@@ -36,6 +36,7 @@ def entries(
     delimiter: str | None = None,
     columns: Mapping[str, str] | None = None,
     keep_going: bool = False,
+    after: tuple[int, int] = (0, 0),
 ) -> Iterator[list[Entry]]:
     """The rows of one file in its order, in lists of up to :data:`CHUNK`.
 
@@ -48,6 +49,8 @@ def entries(
     keep_going
         A row that can't be read is an entry with its problem. Otherwise, and where none of the first
         rows can be read, it is an error.
+    after
+        Number and line of the last row that is not wanted again.
 
     Raises
     ------
@@ -63,15 +66,17 @@ def entries(
             f"{source.name}: unknown kind of file; known are {', '.join(readers.SUFFIXES)}, or give --format"
         )
     mapper = _Mapper(readers.reader(kind), source, ())
-    number = 0
-    for drafts in _drafts(kind, source, mapper):
+    done, line = after
+    number = done if kind == "jsonl" else 0
+    for drafts in _drafts(kind, source, mapper, line):
         if problems.found and (not keep_going or (number == 0 and not drafts)):
             problems.raise_any()
         bad = [(location.line, message) for location, message in problems.found]
         problems.found.clear()
         chunk = _numbered(drafts, bad, number)
         number += len(chunk)
-        yield chunk
+        if number > done:
+            yield [entry for entry in chunk if entry.number > done]
     if number == 0:
         problems.raise_any()
         raise QuestionFileError(f"{source.name}: no rows")
@@ -91,12 +96,14 @@ def _numbered(drafts: list[_Draft], bad: list[tuple[int, str]], number: int) -> 
     return [Entry(number + place, *entry) for place, entry in enumerate(found, start=1)]
 
 
-def _drafts(kind: str, source: Source, mapper: _Mapper) -> Iterator[list[_Draft]]:
-    """Chunk by chunk; what is wrong is among the source's problems when its chunk comes."""
+def _drafts(kind: str, source: Source, mapper: _Mapper, after: int) -> Iterator[list[_Draft]]:
+    """Chunk by chunk; what is wrong is among the source's problems when its chunk comes. Of JSON Lines,
+    the first ``after`` lines are passed over.
+    """
     if kind not in ("jsonl", "csv", "tsv", "parquet"):
         yield from _sliced(_read(mapper.reader, source, ()))
         return
-    chunks = _parquet(source) if kind == "parquet" else _text_chunks(kind, source)
+    chunks = _parquet(source) if kind == "parquet" else _text_chunks(kind, source, after)
     while True:
         try:
             rows = next(chunks, None)
@@ -117,7 +124,7 @@ def _sliced(drafts: list[_Draft]) -> Iterator[list[_Draft]]:
         yield drafts[start : start + CHUNK]
 
 
-def _text_chunks(kind: str, source: Source) -> Iterator[list[Row]]:
+def _text_chunks(kind: str, source: Source, after: int) -> Iterator[list[Row]]:
     with source.path.open("rb") as binary:
         data = binary.read(_HEAD)
     cut = data.rfind(b"\n") + 1 if len(data) == _HEAD else len(data)
@@ -128,7 +135,7 @@ def _text_chunks(kind: str, source: Source) -> Iterator[list[Row]]:
         if kind == "jsonl":
             from pytest_ragbench.questions.readers.json_lines import READER
 
-            rows = READER.rows(lines, source)
+            rows = READER.rows(lines, source, after)
             while chunk := _next_chunk(rows, source):
                 yield chunk
         else:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pytest_ragbench.settings import Settings
 
 Progress = Callable[[Totals], None]
+_PAUSE = 100
+"""After so many rows of mere arithmetic the event loop has its turn."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def score_file(
     return totals
 
 
-def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> int:
-    """Number of the last row that is done; its file is cut after the last whole line."""
+def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> tuple[int, int]:
+    """Number and line of the last row that is done; its file is cut after the last whole line."""
     told = _identity(job, scorer)
     if fresh:
         for file in (job.part, job.run, job.output):
@@ -116,7 +118,7 @@ def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> int:
         raise UsageError(f"{job.output}: exists already; give another --output, or --fresh to replace it")
     if not job.part.exists():
         _write(job.run, json.dumps(told, ensure_ascii=False))
-        return 0
+        return 0, 0
     try:
         before = json.loads(job.run.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -131,9 +133,10 @@ def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> int:
 
 
 def _identity(job: Job, scorer: Scorer) -> dict[str, Any]:
-    """What must be the same for a run to go on."""
+    """What must be the same for a run to go on. (``keep_going`` may be what a bad row calls for.)"""
     stat = job.path.stat() if job.path.is_file() else None
-    reading = {name: value for name, value in asdict(job).items() if name not in ("path", "output", "limit")}
+    free = ("path", "output", "limit", "keep_going")
+    reading = {name: value for name, value in asdict(job).items() if name not in free}
     return {
         "file": [str(job.path.resolve()), stat.st_size if stat else 0],
         "judge": scorer.judge.name if scorer.judge else None,
@@ -142,24 +145,26 @@ def _identity(job: Job, scorer: Scorer) -> dict[str, Any]:
     }
 
 
-def _rows_done(part: Path, totals: Totals) -> int:
-    last = whole = 0
+def _rows_done(part: Path, totals: Totals) -> tuple[int, int]:
+    last, whole = (0, 0), 0
     with part.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
             row = json.loads(line)
             totals.add(row)
-            last, whole = row["row"], whole + len(line)
+            last, whole = (row["row"], row["line"]), whole + len(line)
     with part.open("r+b") as file:
         file.truncate(whole)
-    return int(last)
+    return last
 
 
-def _wanted(job: Job, scorer: Scorer, done: int) -> Iterator[Entry]:
+def _wanted(job: Job, scorer: Scorer, done: tuple[int, int]) -> Iterator[Entry]:
     """The rows still to be scored; the first ones are checked before any is asked about."""
     checked = False
-    taken = 0
+    taken = sum(_drawn(job, number) for number in range(1, done[0] + 1))
+    if job.limit is not None and taken >= job.limit:
+        return
     for chunk in entries(
         job.path,
         format=job.format,
@@ -167,23 +172,23 @@ def _wanted(job: Job, scorer: Scorer, done: int) -> Iterator[Entry]:
         delimiter=job.delimiter,
         columns=job.columns,
         keep_going=job.keep_going,
+        after=done,
     ):
         if not checked:
             checked = True
             scorer.check_file([entry.sample for entry in chunk if entry.sample], str(job.path))
         for entry in chunk:
-            if job.share < 1 and _lot(entry.number, job.seed) >= job.share:
+            if not _drawn(job, entry.number):
                 continue
             taken += 1
-            if entry.number > done:
-                yield entry
+            yield entry
             if job.limit is not None and taken >= job.limit:
                 return
 
 
-def _lot(number: int, seed: int) -> float:
-    """A number in 0..1 that only row and seed decide."""
-    return crc32(f"{seed}:{number}".encode()) / 2**32
+def _drawn(job: Job, number: int) -> bool:
+    """Whether the row is in the share: only its number and the seed decide."""
+    return job.share >= 1 or crc32(f"{job.seed}:{number}".encode()) / 2**32 < job.share
 
 
 def _window(settings: Settings) -> int:
@@ -198,19 +203,27 @@ async def _score_all(
     """Rows are written in the order of the file, so that a run can go on after the last one written."""
     pending: deque[tuple[Entry, asyncio.Task[dict[str, Outcome]] | None]] = deque()
 
-    async def write() -> None:
-        entry, task = pending.popleft()
-        row = row_of(entry, await task if task else {})
+    def put(entry: Entry, outcomes: Mapping[str, Outcome]) -> None:
+        row = row_of(entry, outcomes)
         file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
         totals.add(row)
         progress(totals)
 
+    async def write() -> None:
+        entry, task = pending.popleft()
+        put(entry, await task if task else {})
+
     try:
-        for entry in rows:
-            task = asyncio.ensure_future(scorer.scores(entry.sample)) if entry.sample else None
-            pending.append((entry, task))
-            if len(pending) >= window:
-                await write()
+        for number, entry in enumerate(rows):
+            if scorer.waits:
+                task = asyncio.ensure_future(scorer.scores(entry.sample)) if entry.sample else None
+                pending.append((entry, task))
+                if len(pending) >= window:
+                    await write()
+            else:
+                put(entry, await scorer.scores(entry.sample) if entry.sample else {})
+                if number % _PAUSE == 0:  # for Ctrl-C, which comes by the loop
+                    await asyncio.sleep(0)
         while pending:
             await write()
     finally:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import RagbenchError, UsageError
-from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
-from pytest_ragbench.metrics.scoring import as_asked, check, check_judge, compute, configured
+from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find, is_ours
+from pytest_ragbench.metrics.scoring import as_asked, check_judge, compute, configured, fitted
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Score
 
@@ -52,13 +52,18 @@ class Scorer:
         if not names:
             raise UsageError("no metric is named; `ragbench metrics` lists them")
         self.options = {name: configured(settings, name, {}) for name in dict.fromkeys(names)}
-        self.metrics = {name: as_asked(_metric(name), options) for name, options in self.options.items()}
+        self._found = {name: _metric(name) for name in self.options}
+        self.metrics = {name: as_asked(self._found[name], options) for name, options in self.options.items()}
         asking = [metric for metric in self.metrics.values() if metric.tasks]
         self.judge = building.judge(judge, engine, settings) if asking else None
         for metric in asking:
             check_judge(metric, self.judge)  # type: ignore[arg-type]
         embeds = any(metric.embedder for metric in self.metrics.values())
         self.embedder = building.embedder(embedder, engine, settings) if embeds else None
+        self.waits = embeds or any(
+            metric.tasks or not is_ours(metric.compute) for metric in self.metrics.values()
+        )
+        """Whether a score may have to be waited for; the rest is arithmetic, and gains nothing by tasks."""
 
     def check_file(self, samples: Sequence[RagSample], where: str) -> None:
         """Refuse a file whose samples, as far as seen, all lack what a metric needs.
@@ -75,13 +80,15 @@ class Scorer:
 
     async def scores(self, sample: RagSample) -> dict[str, Outcome]:
         """By metric, the score, or the error that stands in its place; on the engine's loop."""
+        if not self.waits:
+            return {name: await self._one(name, sample) for name in self.metrics}
         found = await asyncio.gather(*(self._one(name, sample) for name in self.metrics))
         return dict(zip(self.metrics, found, strict=True))
 
     async def _one(self, name: str, sample: RagSample) -> Outcome:
         try:
             options = self.options[name]
-            metric = check(name, sample, options)
+            metric = fitted(self._found[name], sample, options)
             return await compute(metric, sample, judge=self.judge, embedder=self.embedder, options=options)
         except RagbenchError as error:
             return error

@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -198,7 +198,7 @@ def metric(
         bands = _default_bands(low, high, direction)
 
     def register(formula: F) -> F:
-        if not _is_ours(formula):
+        if not is_ours(formula):
             _known()  # so that a name of ours is found to be taken
         compute = _computing(name, formula)
         _add(
@@ -284,7 +284,7 @@ def _computing(name: str, formula: Callable[..., Any]) -> Compute:
             raise UsageError(
                 f"metric {name!r}: {option!r} is an argument of the helpers; name the option otherwise"
             )
-    if inspect.iscoroutinefunction(formula) and takes_tools(name, formula) and _is_ours(formula):
+    if inspect.iscoroutinefunction(formula) and takes_tools(name, formula) and is_ours(formula):
         return formula
     return adapted_formula(name, formula)
 
@@ -293,7 +293,8 @@ def _instance(cls: Callable[[], Any]) -> Any:
     return cls()
 
 
-def _is_ours(formula: Callable[..., Any]) -> bool:
+def is_ours(formula: Callable[..., Any]) -> bool:
+    """Whether the formula belongs to this package."""
     return str(getattr(formula, "__module__", "")).startswith("pytest_ragbench.metrics.")
 
 
@@ -357,11 +358,7 @@ def find(name: str) -> Metric:
 
 def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
     """Refuse options that the formula does not have, and the lack of one that it must have."""
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(metric.compute).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
+    parameters = _options(metric.compute)
     for name in options:
         if name == "k" and "@" in metric.name:
             raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
@@ -385,20 +382,24 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
         Naming metric, field and sample.
     """
     for name in metric.needs:
-        value = getattr(sample, name)
-        where = f"{metric.name} for sample {sample.label}" + (
-            f" ({sample.location})" if sample.location else ""
-        )
-        if value is None:
-            raise UsageError(f"{where} needs {name}, which this sample does not have{_how(name)}")
-        if name in ("question", "reference") and not value.strip():
-            raise UsageError(f"{where} needs {name}, which is blank")
-        if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
-            raise UsageError(f"{where} needs relevant_ids, and none of this question's has a grade above 0")
-        if name == "relevant_urls" and not any(url.strip() for url in value):
-            raise UsageError(f"{where} needs relevant_urls, and this question has none")
-        if name == "reference_contexts" and not any(text.strip() for text in value):
-            raise UsageError(f"{where} needs {name}, which is empty")
+        lack = _lack(name, getattr(sample, name), sample)
+        if lack is not None:
+            place = f" ({sample.location})" if sample.location else ""
+            raise UsageError(f"{metric.name} for sample {sample.label}{place} needs {lack}")
+
+
+def _lack(name: str, value: Any, sample: RagSample) -> str | None:
+    if value is None:
+        return f"{name}, which this sample does not have{_how(name)}"
+    if name in ("question", "reference") and not value.strip():
+        return f"{name}, which is blank"
+    if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
+        return "relevant_ids, and none of this question's has a grade above 0"
+    if name == "relevant_urls" and not any(url.strip() for url in value):
+        return "relevant_urls, and this question has none"
+    if name == "reference_contexts" and not any(text.strip() for text in value):
+        return f"{name}, which is empty"
+    return None
 
 
 def _how(name: str) -> str:
@@ -416,13 +417,23 @@ def _how(name: str) -> str:
             return f": add a {name} column to its question"
 
 
+@lru_cache(maxsize=1024)  # asked for each score, and slow to find out
+def _options(compute: Compute) -> Mapping[str, inspect.Parameter]:
+    """The keyword-only arguments of a formula."""
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(compute).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
 def _takes_k(metric: Metric) -> bool:
-    return "k" in inspect.signature(metric.compute).parameters
+    return "k" in _options(metric.compute)
 
 
 def _complete(metric: Metric) -> Metric:
     """Refuse a metric that is only meant with a cut-off."""
-    parameter = inspect.signature(metric.compute).parameters.get("k")
+    parameter = _options(metric.compute).get("k")
     if parameter is not None and parameter.default is inspect.Parameter.empty:
         raise UsageError(f"metric {metric.name!r} needs a cut-off: write '{metric.name}@10'")
     return metric
@@ -441,6 +452,7 @@ __all__ = [
     "check_needs",
     "check_options",
     "find",
+    "is_ours",
     "metric",
     "named",
 ]

@@ -34,6 +34,11 @@ def check(name: str, sample: RagSample, options: Mapping[str, Any]) -> Metric:
     if not isinstance(sample, RagSample):
         raise UsageError(f"{name} is computed from a RagSample, got {type(sample).__name__}")
     check_options(metric, _own(metric, options))
+    return fitted(metric, sample, options)
+
+
+def fitted(metric: Metric, sample: RagSample, options: Mapping[str, Any]) -> Metric:
+    """The last steps of :func:`check`, for a metric whose name and options are known to be right."""
     metric = metric.adapted(sample, _own(metric, options))
     check_needs(metric, sample)
     return as_asked(metric, options)
@@ -162,7 +167,8 @@ def in_range(metric: Metric, score: Score) -> Score:
         raise UsageError(
             f"{metric.name} returned {score.value}, outside its range {metric.low:g}..{metric.high:g}"
         )
-    return replace(score, value=min(max(score.value, metric.low), metric.high))
+    value = min(max(score.value, metric.low), metric.high)
+    return score if value == score.value else replace(score, value=value)
 
 
 def _shortcut(metric: Metric, sample: RagSample) -> tuple[float, str] | None:

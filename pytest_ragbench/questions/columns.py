@@ -68,7 +68,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "relevant_ids", "reference_context_ids", "reference_ids", "relevant_doc_ids", "relevant_document_ids",
         "relevant_chunk_ids", "relevant_context_ids", "gold_ids", "gold_doc_ids", "expected_ids",
         "expected_doc_ids", "ground_truth_ids", "ground_truth_context_ids", "qrels",
-        "релевантные id", "эталонные id", "id релевантных документов",
+        "релевантные id", "релевантные документы", "эталонные id", "id релевантных документов",
         "正解ID", "関連ID", "関連文書ID", "正解文書ID",
     ),
     "context_urls": ("context_urls", "retrieved_urls", "chunk_urls"),
@@ -102,6 +102,7 @@ FIELDS = tuple(name for name in NAMES if name not in ("answerable", "metadata"))
 _INPUTS = {"vars", "inputs", "input"}  # promptfoo, LangSmith
 _OUTPUTS = {"outputs", "output"}
 _REFERENCE_OUTPUTS = {"referenceoutputs", "referenceoutput"}
+_OPENED = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
 # Beside these names of deepeval's, ``context`` is the ideal context; elsewhere it is what was retrieved.
 _DEEPEVAL = {"retrievalcontext", "actualoutput", "expectedoutput"}
 # Words of their own that merely look like ours.
@@ -109,6 +110,7 @@ _NOT_MISSPELT = {"content", "contents", "document", "contest", "references_url",
 _THRESHOLD = re.compile(r"(?:thresholds?|порог|閾値|しきい値)[\s_.:\-]+(\S.*)", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)  # the same few names in every row
 def normal(name: str) -> str:
     """A column name without case, spaces and separators."""
     return re.sub(r"[\s_.\-\u200b\ufeff]+", "", unicodedata.normalize("NFKC", name).casefold())
@@ -135,7 +137,7 @@ def flatten(cells: Mapping[str, Any], mapped: Mapping[str, str]) -> dict[str, An
     Objects that the caller's mapping reaches into by a dotted name are opened, too.
     """
     roots = {name.partition(".")[0] for name in mapped.values() if "." in name}
-    known = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
+    known = _OPENED
     flat: dict[str, Any] = {}
     for name, value in cells.items():
         if isinstance(value, str) and value.startswith("{") and normal(name) in known:

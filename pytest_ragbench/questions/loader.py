@@ -225,6 +225,7 @@ class _Mapper:
         self.source = source
         self.needs = [need for need in columns.FIELDS if need in needs]
         self.resolved: dict[tuple[str, ...], columns.Resolution] = {}
+        self.checked = False
 
     def drafts(self, rows: Sequence[Row]) -> list[_Draft]:
         flat = [Row(row.line, columns.flatten(row.cells, self.source.columns)) for row in rows]
@@ -237,7 +238,11 @@ class _Mapper:
         return [draft for draft in found if draft is not None]
 
     def check_mapping(self, rows: Iterable[Row]) -> None:
+        """Once: of a file that is read in parts, later rows may do without a column that need not be there."""
+        if self.checked:
+            return
         seen = {columns.normal(name): name for row in rows for name in row.cells}
+        self.checked = bool(seen)
         for ours, theirs in self.source.columns.items():
             if seen and columns.normal(theirs) not in seen:
                 self.source.report(

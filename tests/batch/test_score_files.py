@@ -120,6 +120,10 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, engine: Engine) -> None:
         score_file(work, engine, SETTINGS, progress=stop)
     with work.part.open("a") as file:
         file.write('{"row": 41, "cut in the mid')  # the process died while it wrote
+    text = work.path.read_text()
+    work.path.write_text(
+        "x" * text.index("\n") + text[text.index("\n") :]
+    )  # lines that are done aren't read again
     seen: list[int] = []
     totals = score_file(work, engine, SETTINGS, progress=lambda totals: seen.append(totals.rows))
     assert [row["row"] for row in out(work.output)] == list(range(1, 101))
@@ -154,6 +158,30 @@ def test_rows_that_cant_be_read(cli: Cli) -> None:
     rows = out(cli.path / "logs.scores.jsonl")
     assert [row["line"] for row in rows] == [1, 2, 3, 4]
     assert "not JSON" in rows[1]["error"]
+
+
+@pytest.mark.parametrize(
+    "metric", ["faithfulness", "exact_match"]
+)  # that may wait, and that is mere arithmetic
+def test_a_bad_row_far_down_loses_nothing(cli: Cli, metric: str) -> None:
+    rows = [{**ROWS[0], "id": f"r{n}", "reference": "Two years."} for n in range(CHUNK + 5)]
+    cli.write("logs.jsonl", lines(rows[:-2]) + '{"question": \n' + lines(rows[-2:]))
+    ran = cli("score", "logs.jsonl", "-m", metric)
+    assert (ran.code, f"logs.jsonl:{CHUNK + 4}: not JSON" in ran.err) == (Exit.USAGE, True)
+    assert "with --keep-going goes on there" in ran.err
+    done = (cli.path / "logs.scores.jsonl.part").read_text(encoding="utf-8")
+    assert done
+    ran = cli("score", "logs.jsonl", "-m", metric, "--keep-going", "--json")
+    assert (ran.code, ran.data["rows"], ran.data["bad_rows"]) == (Exit.UNSCORED, CHUNK + 6, 1)
+    text = (cli.path / "logs.scores.jsonl").read_text(encoding="utf-8")
+    assert text.startswith(done)
+    assert [row["row"] for row in out(cli.path / "logs.scores.jsonl")] == list(range(1, CHUNK + 7))
+
+
+def test_a_mapped_column_may_be_lacking_in_later_rows(tmp_path: Path) -> None:
+    rows = [{"question": f"q{n}?", **({"bot": "a"} if n == 0 else {})} for n in range(CHUNK + 1)]
+    path = job(tmp_path, lines(rows)).path
+    assert sum(map(len, entries(path, columns={"answer": "bot"}))) == CHUNK + 1
 
 
 def test_a_row_without_chunks_has_no_score_and_the_others_do(tmp_path: Path, engine: Engine) -> None:

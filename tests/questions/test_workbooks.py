@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import subprocess
 import zipfile
 from datetime import date, datetime
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import openpyxl
@@ -84,20 +82,35 @@ def test_a_file_that_is_no_workbook(tmp_path: Path) -> None:
         load_questions(tmp_path / "q.xlsx")
 
 
-@pytest.mark.skipif(which("soffice") is None, reason="needs LibreOffice")
-def test_a_workbook_that_libreoffice_wrote(tmp_path: Path) -> None:
-    (tmp_path / "q.csv").write_text("question,reference\nHow many?,=1+1\nСколько?,30\n")
-    command = [
-        "soffice",
-        "--headless",
-        "--convert-to",
-        "xlsx",
-        "--outdir",
-        str(tmp_path),
-        str(tmp_path / "q.csv"),
+def test_a_workbook_that_libreoffice_wrote() -> None:
+    """LibreOffice 7.4 wrote it: a sheet about the file first, a merged title above the header, formulas, dates,
+    a percentage, numbers as texts, tags merged over two rows, forty formatted rows without content at the end.
+    """
+    questions = load_questions(Path(__file__).parent / "data" / "libreoffice.xlsx")
+    assert [(question.id, question.reference) for question in questions] == [
+        ("007", "В течение 30 дней."),
+        ("8", "2"),
+        ("ja-1", "30日以内です。\nレシートが必要です。"),
+        ("2.50", "300"),
     ]
-    subprocess.run(command, check=True, capture_output=True)
-    assert [question.question for question in load_questions(tmp_path / "q.xlsx")] == [
-        "How many?",
-        "Сколько?",
+    assert [question.must_pass for question in questions] == [True, False, True, False]
+    assert questions[0].relevant_ids == {"returns": 1.0, "faq": 1.0}
+    assert questions[0].thresholds == {"faithfulness": ">=0.8"}
+    assert [question.tags for question in questions] == [("возврат",), (), ("返品", "保証"), ()]
+    assert [question.metadata["обновлено"] for question in questions[:3]] == [
+        "2026-11-20",
+        "2026-11-21 09:30:00",
+        None,
     ]
+    assert [question.metadata["бюджет"] for question in questions] == ["1500", "0.25", "0.1", "1234567890123"]
+    assert questions[3].location is not None
+    assert questions[3].location.line == 7
+
+
+def test_a_header_below_a_title_is_found_and_a_table_without_questions_named(tmp_path: Path) -> None:
+    titled = [["Questions"], ["as of May"], ["question", "reference"], ["a?", "b"]]
+    assert load_questions(book(tmp_path, s=titled))[0].question == "a?"
+    with pytest.raises(
+        QuestionFileError, match="1: no column for the question; columns found: 'colour', 'size'"
+    ):
+        load_questions(book(tmp_path, s=[["colour", "size"], ["question", "reference"], ["a?", "b"]]))

@@ -69,6 +69,7 @@ def command(
       ragbench score logs.csv --share 0.01 -t 'faithfulness>=0.8' --json
     """
     from pytest_ragbench.batch import Job, score_file
+    from pytest_ragbench.errors import QuestionFileError
 
     limits = _limits(thresholds)
     settings = settings_of(options)
@@ -85,6 +86,13 @@ def command(
         except KeyboardInterrupt:
             progress.end()
             note(f"interrupted; the rows that are done are in {job.part}: the same command goes on there")
+            raise
+        except QuestionFileError:
+            progress.end()
+            if job.part.is_file() and job.part.stat().st_size:
+                note(
+                    f"the rows before are done, in {job.part}: the same command with --keep-going goes on there"
+                )
             raise
         finally:
             progress.end()

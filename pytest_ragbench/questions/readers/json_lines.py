@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
 from pytest_ragbench.questions.reading import Row, Source
@@ -18,10 +19,10 @@ class JsonLines:
         # Not splitlines(): U+2028 and its like may stand inside a JSON text.
         return self.rows(source.text(data).split("\n"), source)
 
-    def rows(self, lines: Iterable[str], source: Source) -> Iterator[Row]:
-        """The rows of lines that come one by one."""
+    def rows(self, lines: Iterable[str], source: Source, after: int = 0) -> Iterator[Row]:
+        """The rows of lines that come one by one; the first ``after`` lines are passed over unread."""
         decoder = StrictDecoder()
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(islice(lines, after, None), start=after + 1):
             content = line.strip()
             if not content:
                 continue

@@ -48,15 +48,11 @@ def _chosen(sheets: dict[str, list[Sequence[Any]]], source: Source) -> tuple[str
         if source.table not in sheets:
             source.stop(0, f"there is no sheet {source.table!r}; sheets: {', '.join(sheets)}")
         sheets = {source.table: sheets[source.table]}
-    headers = {name: _header(rows) for name, rows in sheets.items()}
-    written = {name: at for name, at in headers.items() if at is not None}
+    headers = {name: _header(rows, source) for name, rows in sheets.items()}
+    written = {name: at for name, (at, _) in headers.items() if at is not None}
     if not written:
         source.stop(0, "the workbook is empty: no questions")
-    fitting = [
-        name
-        for name, at in written.items()
-        if columns.has_question([str(cell) for cell in sheets[name][at] if cell is not None], source.columns)
-    ]
+    fitting = [name for name in written if headers[name][1]]
     if len(fitting) > 1:
         named = " and ".join(map(repr, fitting))
         source.stop(0, f"sheets {named} hold questions: say which: table={fitting[0]!r}")
@@ -64,9 +60,23 @@ def _chosen(sheets: dict[str, list[Sequence[Any]]], source: Source) -> tuple[str
     return name, written[name]
 
 
-def _header(rows: Sequence[Sequence[Any]]) -> int | None:
-    """The first row with anything in it."""
-    return next((at for at, row in enumerate(rows) if any(_cell(cell) for cell in row)), None)
+def _header(rows: Sequence[Sequence[Any]], source: Source) -> tuple[int | None, bool]:
+    """The header's index, and whether it has a column for the question.
+
+    It is the first row with anything in it, or the one below a title: single (or merged) cells in the rows
+    before are passed over where a row with a column for the question follows.
+    """
+    first = None
+    for at, row in enumerate(rows):
+        names = [str(cell) for cell in map(_cell, row) if cell and cell.strip()]
+        if not names:
+            continue
+        first = at if first is None else first
+        if columns.has_question(names, source.columns):
+            return at, True
+        if len(names) > 1:
+            break
+    return first, False
 
 
 def _rows(sheet: str, rows: Sequence[Sequence[Any]], at: int, source: Source) -> Iterator[Row]:
