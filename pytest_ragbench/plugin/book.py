@@ -17,6 +17,7 @@ from pytest_ragbench.plugin.state import RunState
 if TYPE_CHECKING:
     from pytest_ragbench.gates.preflight import Preflight
     from pytest_ragbench.plugin.gating import Gates
+    from pytest_ragbench.report.few_values import FewValues
     from pytest_ragbench.report.json_report import JsonReport
     from pytest_ragbench.report.opinions import Opinions
     from pytest_ragbench.report.summary import Summary
@@ -46,6 +47,7 @@ class RunBook:
         self._preflight: Preflight | None = None
         self._trials: list[dict[str, Any]] = []
         self._mutations: dict[str, Any] | None = None
+        self._few: FewValues | None = None
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
         self._evidence: list[tuple[str, str]] = []
@@ -126,6 +128,7 @@ class RunBook:
         if "record" in data and not rerun:
             summary.add_record(data["record"])
             self._note_opinions(data["record"])
+            self._note_few_values(data["record"])
             if self._json is not None:
                 self._json.add(data["record"])
             if self._gates is not None:
@@ -152,6 +155,14 @@ class RunBook:
 
             self._opinions = self._opinions or Opinions()
             self._opinions.add(record)
+
+    def _note_few_values(self, record: dict[str, Any]) -> None:
+        """Scores that are shares of a few claims."""
+        if any(score.get("threshold") and score.get("evidence") for score in record["scores"]):
+            from pytest_ragbench.report.few_values import FewValues
+
+            self._few = self._few or FewValues()
+            self._few.add(record)
 
     def _count_failure(self, data: dict[str, Any] | None) -> None:
         kind: str | None = data["kind"] if data else None
@@ -195,6 +206,9 @@ class RunBook:
             self._gates.decide(complete=not self.ended_early and not self.lost)
             session.exitstatus = self._gates.exit_code(int(session.exitstatus), EXIT_UNSCORED)
             for text in self._gates.warnings():
+                self._warn(text)
+        for text, matters in self._few.lines() if self._few else ():
+            if matters:
                 self._warn(text)
         if self._trials:
             self._mutations = self._outcome_of_trials()
@@ -281,6 +295,7 @@ class RunBook:
         if self._evidence:
             show_evidence(out, self._evidence)
         notes = [self.state.describe()]
+        notes += [text for text, matters in self._few.lines() if not matters] if self._few else []
         notes += [self.recorded] if self.recorded else []
         notes += [f"results: {self._json.path}"] if self._json is not None else []
         show_summary(out, summary, self._bands(), [*notes, *self._outputs.lines])

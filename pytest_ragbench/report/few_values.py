@@ -1,0 +1,62 @@
+"""Thresholds that ask for more than they say: a score of three claims can only be 0, .33, .67 or 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_AT_LEAST = re.compile(r">=?\s*(\d*\.?\d+)")
+_ENOUGH = 3
+"""From so many questions on that all ask for everything, it is said also where nothing failed."""
+
+
+@dataclass
+class _Group:
+    """The scores of one metric against one threshold that are shares of something counted."""
+
+    total: int = 0
+    few: int = 0
+    by_one: int = 0
+    largest: int = 0
+
+
+class FewValues:
+    """Takes the results of a run one by one."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str, str], _Group] = {}
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        for score in record.get("scores") or ():
+            match = _AT_LEAST.fullmatch(score.get("threshold") or "")
+            told = [finding["ok"] for finding in score.get("evidence") or () if finding["ok"] is not None]
+            value, n = score.get("value"), len(told)
+            if match is None or value is None or not n or abs(value - sum(told) / n) > 1e-9:
+                continue
+            what = str(score.get("evidence_title") or "claims")
+            group = self._groups.setdefault((score["metric"], match[0], what), _Group())
+            group.total += 1
+            if (n - 1) / n < float(match[1]) < 1:
+                group.few += 1
+                group.largest = max(group.largest, n)
+                group.by_one += sum(told) == n - 1 and score.get("passed") is False
+
+    def lines(self) -> Iterator[tuple[str, bool]]:
+        """One for each metric and threshold of which it matters, and whether anything failed by a single claim;
+        else no question has so many claims that one may be missing.
+        """
+        for (metric, limit, what), group in self._groups.items():
+            if not (group.by_one or (group.few == group.total >= _ENOUGH)):
+                continue
+            values = [
+                f"{place / group.largest:.2f}".rstrip("0").rstrip(".") for place in range(group.largest + 1)
+            ]
+            possible = " or ".join([", ".join(values[:-1]), values[-1]])
+            failed = f"; {group.by_one} failed by one" if group.by_one else ""
+            yield (
+                f"{metric} {limit} asks for all {what} of {group.few} of {group.total} questions{failed}: with "
+                f"{group.largest} {what} a score can only be {possible}",
+                bool(group.by_one),
+            )

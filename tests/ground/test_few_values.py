@@ -1,0 +1,59 @@
+"""Thresholds that ask for more than they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_ragbench.report.few_values import FewValues
+
+
+def record(limit: str | None, *held: bool, **more: Any) -> dict[str, Any]:
+    value = sum(held) / len(held) if held else 1.0
+    met = None if limit is None else value >= float(limit.lstrip(">="))
+    score = {
+        "metric": "faithfulness",
+        "threshold": limit,
+        "value": value,
+        "passed": met,
+        "evidence_title": "claims",
+    }
+    return {"scores": [{**score, "evidence": [{"text": "c", "ok": ok} for ok in held], **more}]}
+
+
+def said(*records: dict[str, Any]) -> list[tuple[str, bool]]:
+    found = FewValues()
+    for each in records:
+        found.add(each)
+    return list(found.lines())
+
+
+def test_a_failure_by_one_claim_of_few_is_told() -> None:
+    assert said(record(">=0.8", True, True, False), record(">=0.8", *[True] * 9)) == [
+        (
+            "faithfulness >=0.8 asks for all claims of 1 of 2 questions; 1 failed by one: with 3 claims a score can "
+            "only be 0, 0.33, 0.67 or 1",
+            True,
+        )
+    ]
+
+
+def test_where_nothing_failed_it_is_told_only_if_no_threshold_means_what_it_says() -> None:
+    few = record(">=0.8", True, True)
+    assert said(few, few) == []
+    assert said(few, few, record(">=0.8", True)) == [
+        (
+            "faithfulness >=0.8 asks for all claims of 3 of 3 questions: with 2 claims a score can only be 0, 0.5 or 1",
+            False,
+        )
+    ]
+    assert said(few, few, few, record(">=0.8", *[True] * 5)) == []
+
+
+def test_where_a_threshold_says_what_it_means_nothing_is_told() -> None:
+    for limit in ("==1", ">=1", ">=0.5", None, "<=0.2"):
+        records = [
+            record(limit, True, False, True) if limit not in ("==1", "<=0.2") else record(None, True)
+        ] * 5
+        assert said(*records) == []
+    assert said(*[record(">=0.8", True, True, False, value=0.7)] * 5) == []  # no share of claims
+    assert said(*[record(">=0.8", value=None)] * 5) == []
