@@ -116,6 +116,27 @@ def regression(rng: np.random.Generator, runs: int) -> None:
         )
 
 
+def settled(rng: np.random.Generator, runs: int) -> None:
+    """Of undecided runs: whether as many more questions as they say do settle it."""
+    rules = [parse_rule(ABSOLUTE[2])]
+    print(
+        "\nrule 2, undecided at n 50: share that is settled by as many more questions as it says (80 % is aimed at)"
+    )
+    for mean in (0.80, 0.90):
+        more, done = [], 0
+        for _ in range(runs):
+            [verdict] = evaluate(rules, Observations(results(claims_scores(rng, mean, 50))))
+            if verdict.outcome == "UNDECIDED" and verdict.more is not None:
+                more.append(verdict.more)
+                scores = claims_scores(rng, mean, min(50 + verdict.more, 5000))
+                [later] = evaluate(rules, Observations(results(scores)))
+                done += later.outcome != "UNDECIDED"
+        print(
+            f"  true mean {mean:.2f}: {done / len(more):.2f} of {len(more)}, median {np.median(more):.0f} more",
+            flush=True,
+        )
+
+
 def clustered(rng: np.random.Generator, runs: int) -> None:
     """Ten documents of five questions: how often the two-sided 95 % interval holds the truth."""
     print("\nten documents of five questions: share of 95 % intervals that hold the truth")
@@ -169,6 +190,7 @@ def main() -> None:
     print(f"{given.runs} runs each; in brackets what is promised; ! where that is not within the error\n")
     if not given.pairs_only:
         absolute(rng, given.runs)
+        settled(rng, max(given.runs // 3, 50))
     regression(rng, given.runs)
     clustered(rng, given.runs)
     several(rng, max(given.runs // 3, 50))
