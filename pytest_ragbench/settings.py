@@ -239,6 +239,9 @@ class Settings(_Section):
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
     store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
     history: str | None = Field(default=None, description="SQLite file that each run is added to.")
+    junit_properties: bool = Field(
+        default=True, description="Scores as properties of test cases in --junitxml."
+    )
     report_replies: int = Field(
         default=2000,
         ge=0,

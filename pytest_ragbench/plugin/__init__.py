@@ -102,6 +102,7 @@ def pytest_make_collect_report(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    outcomes.make_writable(call)
     report = yield
     outcomes.label(item, call, report)
     return report

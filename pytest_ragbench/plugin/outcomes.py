@@ -32,6 +32,23 @@ def kind_of(error: BaseException | None) -> str | None:
     return next((kind for error_type, kind in KINDS if isinstance(error, error_type)), None)
 
 
+def make_writable(call: pytest.CallInfo[Any]) -> None:
+    """Escape halves of surrogate pairs, which a reply may hold, in what exceptions say: other report plugins
+    (Allure) take the text from there, and end the run where they can't write it to a file.
+    """
+    error = call.excinfo.value if call.excinfo is not None else None
+    while error is not None:
+        try:
+            str(error).encode()
+        except UnicodeEncodeError:
+            error.args = tuple(_escaped(part) if isinstance(part, str) else part for part in error.args)
+        error = error.__cause__ or error.__context__
+
+
+def _escaped(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport) -> None:
     """Turn our exceptions into their outcome, and attach results and books to the report."""
     error = call.excinfo.value if call.excinfo is not None else None
@@ -66,7 +83,8 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             from pytest_ragbench.plugin.others import tell_others
 
             tell_others(item, report, data["record"], results)
-        item.user_properties += properties(results, kind)
+        if not state.is_configured or state.settings.junit_properties:
+            item.user_properties += properties(results, kind)
         report.user_properties = [(str(name), _plain(value)) for name, value in item.user_properties]
         results.clear()
     report.ragbench = data  # type: ignore[attr-defined]

@@ -86,6 +86,7 @@ def test_each_metric_is_explained_in_each_language() -> None:
         if metric.compute.__module__.startswith("pytest_ragbench.")
     }
     assert set(told) | {"en"} == set(LANGS)
+    assert [name for name in ours if not explanation(name)] == []
     for lang, texts in told.items():
         assert ours - set(texts) == set(), lang
         assert set(texts) - ours == set(), lang
