@@ -23,7 +23,7 @@ _ALLOWED = {
     "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname"},
     "testcase": {"name", "time", "classname"},
     "property": {"name", "value"},
-    **dict.fromkeys(_TEXT, {"message", "type"}),
+    **{tag: {"message", "type"} for tag in _TEXT},
 }
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
 
