@@ -67,6 +67,13 @@ class Books:
         """Builtin types only: ``{"judge": {"calls": 3, ...}, ...}``."""
         return {kind: asdict(page) for kind, page in sorted(self._pages.copy().items())}
 
+    def totals(self) -> dict[str, dict[str, float]]:
+        """The sums alone, by kind: cheap, so that they can be asked for often and by any thread."""
+        return {
+            kind: {"calls": page.calls, "stored": page.stored, "cost": page.cost}
+            for kind, page in self._pages.copy().items()
+        }
+
     def news(self) -> dict[str, Any]:
         """What has been added since the last call, in the form of :meth:`plain`; kinds without any are left
         out. Costs no more than there is new, so that it can be asked for after every test.

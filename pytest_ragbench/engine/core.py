@@ -212,6 +212,10 @@ class Engine:
         """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.books.Page`."""
         return self._books.plain()
 
+    def totals(self) -> dict[str, dict[str, float]]:
+        """``calls``, ``stored`` and ``cost`` by kind, so far."""
+        return self._books.totals()
+
     def news(self) -> dict[str, Any]:
         """Sums by kind since the last call."""
         return self._books.news()

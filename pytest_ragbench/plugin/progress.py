@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
+from pytest_ragbench.plugin.beacon import Live, read_live, summed
 from pytest_ragbench.report.layout import cut
 
 if TYPE_CHECKING:
@@ -27,26 +28,19 @@ _LEAST = 24
 """Cells; where less is free, nothing is drawn."""
 
 
-def status(
-    done: int, total: int, books: Mapping[str, Mapping[str, Any]], out: int | None, elapsed: float
-) -> str:
+def status(done: int, total: int, live: Live, elapsed: float) -> str:
     """``12/100 tests, 34 calls sent, 8 under way, 20 stored, $0.01, about 1:10 left``.
 
     Parameters
     ----------
-    out
-        Fetches under way; None where they are in other processes.
     elapsed
         Seconds since the first test.
     """
-    kinds = [entries for kind, entries in books.items() if " " not in kind]
-    calls, stored = (int(sum(entries.get(name, 0) for entries in kinds)) for name in ("calls", "stored"))
-    cost = sum(entries.get("cost") or 0.0 for entries in kinds)
     parts = [f"{done}/{total} tests"]
-    parts += [f"{calls} calls sent"] if calls else []
-    parts += [f"{out} under way"] if out else []
-    parts += [f"{stored} stored"] if stored else []
-    parts += [f"${cost:.4f}"] if cost else []
+    parts += [f"{live.calls:.0f} calls sent"] if live.calls else []
+    parts += [f"{live.out} under way"] if live.out else []
+    parts += [f"{live.stored:.0f} stored"] if live.stored else []
+    parts += [f"${live.cost:.4f}"] if live.cost else []
     if done and total > done:
         minutes, seconds = divmod(int(elapsed / done * (total - done)), 60)
         parts.append(f"about {minutes}:{seconds:02} left")
@@ -117,25 +111,30 @@ class Progress:
         with self._lock:
             if now - self._news < _QUIET or self._stop.is_set():
                 return
-            book = self._book
-            if book.state.live_engine is None and not book.books:
+            live = self._live()
+            if live is None:
                 return  # nobody is asked anything in this run
             terminal = self._reporter._tw
             room = terminal.fullwidth - terminal.width_of_current_line - 4
             if room < _LEAST:
                 return
             # Remember the place, draw, wipe the rest of the line, go back.
-            self._write(f"\x1b7  {cut(self._status(now), room)}\x1b[K\x1b8")
+            self._write(f"\x1b7  {cut(self._status(live, now), room)}\x1b[K\x1b8")
             self._drawn = True
 
-    def _status(self, now: float) -> str:
+    def _status(self, live: Live, now: float) -> str:
+        total = max(self._collected, len(self._book.expected))
+        return status(len(self._book.reported), total, live, now - self._started)
+
+    def _live(self) -> Live | None:
+        """What this process has asked, and the workers, as far as they have told; None: nothing."""
         book = self._book
         engine = book.state.live_engine
-        summed = engine.books() if engine is not None else book.books
-        total = max(self._collected, len(book.expected))
-        return status(
-            len(book.reported), total, summed, None if engine is None else engine.out, now - self._started
-        )
+        own = summed(engine.totals(), engine.out) if engine is not None else None
+        theirs = read_live(book.state.live_folder) if book.expected else None
+        if theirs is None and book.books:
+            theirs = summed(book.books) if own is None else None  # reports come from afar, too
+        return own if theirs is None else theirs if own is None else own + theirs
 
     @contextmanager
     def _held(self) -> Generator[None]:

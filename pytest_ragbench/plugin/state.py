@@ -136,6 +136,11 @@ class RunState:
     def _temporary(self) -> Path:
         return Path(tempfile.gettempdir()) / f"ragbench-{self.run_id}"
 
+    @property
+    def live_folder(self) -> Path:
+        """Where the workers of this run leave what they are doing."""
+        return self._temporary() / "live"
+
     def coerce(self, kind: str, value: object) -> Any:
         """What a fixture returned, as a judge, embedder or retriever; the same object for the same value."""
         from pytest_ragbench import building

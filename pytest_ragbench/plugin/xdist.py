@@ -18,6 +18,8 @@ class XdistHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["ragbench_run_id"] = self.state.run_id
+        # The progress is registered by now, where there is one: xdist starts its workers last.
+        node.workerinput["ragbench_progress"] = node.config.pluginmanager.hasplugin("ragbench-progress")
         node.workerinput["ragbench_start"] = str(self.state._start())
 
     @pytest.hookimpl(optionalhook=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench.plugin.beacon import Beacon, Live, read_live, summed
 from pytest_ragbench.plugin.progress import Progress, status
 from tests.plugin.conftest import Project
 from tests.servers.rag_server import default_answer, rag_server
@@ -25,10 +26,10 @@ def test_the_status_in_words() -> None:
         "judge": {"calls": 4, "cost": 0.01},
         "judge gpt": {"calls": 4},
     }
-    assert status(12, 100, books, 8, 10.0) == (
+    assert status(12, 100, summed(books, 8), 10.0) == (
         "12/100 tests, 34 calls sent, 8 under way, 5 stored, $0.0100, about 1:13 left"
     )
-    assert status(0, 3, {}, None, 1.0) == "0/3 tests"
+    assert status(0, 3, Live(), 1.0) == "0/3 tests"
 
 
 class Terminal:
@@ -60,7 +61,8 @@ class Terminal:
 
 
 def made(terminal: Terminal, books: dict[str, Any]) -> Progress:
-    state = SimpleNamespace(live_engine=SimpleNamespace(books=lambda: books, out=2) if books else None)
+    engine = SimpleNamespace(totals=lambda: books, out=2) if books else None
+    state = SimpleNamespace(live_engine=engine, live_folder=Path("none"))
     book = SimpleNamespace(state=state, expected={"a", "b"}, reported={"a"}, books={})
     progress = Progress(SimpleNamespace(_tw=terminal), book, terminal._file)  # type: ignore[arg-type]
     progress._started = progress._news = 100.0
@@ -101,6 +103,19 @@ def test_a_run_that_asks_nobody_shows_nothing() -> None:
     assert terminal.line() == ""
 
 
+def test_the_workers_numbers_are_summed(tmp_path: Path) -> None:
+    assert read_live(tmp_path / "live") is None
+    for name, calls in (("gw0", 3), ("gw1", 4)):
+        page = {"calls": calls, "stored": 1, "cost": 0.25}
+        engine = SimpleNamespace(totals=lambda page=page: {"rag": page, "rag x": page}, out=2)
+        Beacon(SimpleNamespace(live_engine=engine, live_folder=tmp_path / "live"), name).write()  # type: ignore[arg-type]
+    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 4)
+    os.utime(tmp_path / "live" / "gw1", (1, 1))  # a worker that was killed
+    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 2)
+    (tmp_path / "live" / "gw2").write_bytes(b"half")
+    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 2)
+
+
 TESTS = """\
 import pytest
 
@@ -120,10 +135,12 @@ def test_on_a_terminal_and_in_a_pipe(project: Project) -> None:
         return default_answer(question)
 
     with rag_server(slow) as server:
-        text = on_a_terminal(project.path, server.url, asked)
-        assert "\x1b7  0/1 tests, " in text
-        assert "1 under way" in text
-        assert text[text.rindex("\x1b8") :].startswith("\x1b8\x1b[K")
+        for more in ([], ["-n", "1"]):
+            asked.clear()
+            text = on_a_terminal(project.path, [*command(server.url), *more], asked)
+            assert "\x1b7  0/1 tests, " in text
+            assert "1 under way" in text
+            assert text[text.rindex("\x1b8") :].startswith("\x1b8\x1b[K")
         piped = subprocess.run(
             command(server.url), cwd=project.path, capture_output=True, check=False, timeout=120
         )
@@ -131,15 +148,30 @@ def test_on_a_terminal_and_in_a_pipe(project: Project) -> None:
     assert b"\x1b" not in piped.stdout
 
 
+NOT_NEEDED = [
+    part for name in ("langsmith_plugin", "anyio", "hypothesispytest") for part in ("-p", f"no:{name}")
+]
+
+
 def command(url: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rag-url", url, "test_a.py"]
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *NOT_NEEDED,
+        "--rag-url",
+        url,
+        "test_a.py",
+    ]
 
 
-def on_a_terminal(directory: Path, url: str, asked: threading.Event) -> str:
+def on_a_terminal(directory: Path, told: list[str], asked: threading.Event) -> str:
     """All that a run writes on a terminal; sets ``asked`` when the status is there."""
     ours, theirs = pty.openpty()
     running = subprocess.Popen(
-        command(url),
+        told,
         cwd=directory,
         stdin=theirs,
         stdout=theirs,
