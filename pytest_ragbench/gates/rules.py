@@ -37,7 +37,8 @@ OF_RUN: Mapping[str, Scale] = {
 SUBSETS = ("tag", "lang", "file", "tier", "test", "metric", "session")
 
 _PLAIN_BY_NATURE = ("error_rate", "cost")
-_GRADES = ("search_rag_answer_correctness", "search_rag_groundedness")
+GRADES = ("search_rag_answer_correctness", "search_rag_groundedness")
+"""Of the one metric that gives two."""
 _LEFT = re.compile(r"\s*(?P<name>[^\W\d][\w@]*)\s*(?:\[(?P<subset>[^\[\]]*)\])?\s*(?P<rest>.*)", re.DOTALL)
 _STATISTIC = re.compile(r"(?P<name>mean|median|min|max|pass_rate|p\d{1,2}(?:\.\d+)?)(?=[\s<>=≥≤]|$)\s*")
 _CONFIDENCE = re.compile(r"\s+with\s+(?P<percent>\d{2}(?:\.\d+)?)\s*%\s+confidence$")
@@ -179,7 +180,7 @@ def _limited(
 def _scale(quantity: str, written: str) -> Scale:
     if quantity in OF_RUN:
         return OF_RUN[quantity]
-    if quantity in _GRADES:
+    if quantity in GRADES:
         return Scale(quantity)
     from pytest_ragbench.metrics.registry import find
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import fingerprint
+from pytest_ragbench.gates.rules import GRADES
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.metrics.scoring import check, check_judge, needs_judge
 from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, without_chunks
 from pytest_ragbench.samples import RagSample
-from pytest_ragbench.thresholds import Threshold, parse_threshold
+from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
@@ -105,7 +106,8 @@ def originals(report: Report, name: str, threshold: str | None) -> list[Original
     ``threshold`` wins over those of the report. UsageError where no sample passed, there is no threshold,
     or no variant would say anything of the metric.
     """
-    metric = find(name)
+    metric, part = _metric_of(name)
+    scale = metric.scale if part is None else Scale(name)
     if not kinds_for(metric):
         raise UsageError(f"{name} judges neither answers nor chunks so that a worse one has to score less")
     found: dict[tuple[str, str, tuple[str, ...]], Original] = {}
@@ -118,14 +120,23 @@ def originals(report: Report, name: str, threshold: str | None) -> list[Original
                 continue
             if (limit := threshold or score.threshold) is None:
                 raise UsageError(f"the report has no threshold for {name}: give --threshold '>=0.8'")
-            parsed = parse_threshold(limit, metric.scale)
+            parsed = parse_threshold(limit, scale)
             if parsed.met(score.value):
                 resting = [each.chunk for each in score.evidence if each.ok and each.chunk is not None]
                 key = (told.question, told.answer or "", told.context_ids or told.contexts or ())
-                found.setdefault(key, Original(name, _sample(told), parsed, tuple(resting), name))
+                found.setdefault(
+                    key, Original(name, _sample(told), parsed, tuple(resting), metric.name, part)
+                )
     if not found:
         raise UsageError(f"no answer of the report passed {name}, so there is nothing to make worse")
     return list(found.values())
+
+
+def _metric_of(name: str) -> tuple[Metric, str | None]:
+    """The metric, and the grade where the name is that of one of its grades: search_rag_groundedness."""
+    if name in GRADES:
+        return find("search_rag"), name.removeprefix("search_rag_")
+    return find(name), None
 
 
 _COLUMNS = (

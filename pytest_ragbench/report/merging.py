@@ -118,7 +118,11 @@ def summary_of(report: Mapping[str, Any]) -> Summary:
 
 
 def decide(
-    report: dict[str, Any], rules: Sequence[Rule], gating: GatingSettings, baseline: Path | None
+    report: dict[str, Any],
+    rules: Sequence[Rule],
+    gating: GatingSettings,
+    baseline: str | None,
+    history: Path | None = None,
 ) -> list[str]:
     """Hold a merged report against gates and put their verdicts and exit code into it; returns lines to show."""
     from pytest_ragbench.gates.baseline import baseline_of, compare_all, read_baseline
@@ -126,7 +130,7 @@ def decide(
     from pytest_ragbench.gates.verdicts import Conditions, evaluate
     from pytest_ragbench.report.reading import report_from
 
-    old = read_baseline(baseline) if baseline is not None else None
+    old = read_baseline(baseline, history=history) if baseline is not None else None
     observed = Observations(report["results"])
     new = baseline_of(report_from(report, name="these shards"), name="these shards")
     conditions = Conditions(

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.report.clean import one_line
 
+# GitHub (of a pull request, else of a push), GitLab, CircleCI, Buildkite, Bitbucket.
+_BRANCHES = (
+    "GITHUB_HEAD_REF",
+    "GITHUB_REF_NAME",
+    "CI_COMMIT_REF_NAME",
+    "CIRCLE_BRANCH",
+    "BUILDKITE_BRANCH",
+    "BITBUCKET_BRANCH",
+)
+
 
 def revision(directory: Path) -> dict[str, Any] | None:
     """``run.git`` of the JSON report: commit, branch, dirty, directory. None where there is no git to ask.
 
-    ``directory`` is told from the top of the working tree, ``""`` at the top itself; ``branch`` is None on
-    a detached head, as most CI services check out; ``dirty`` where a tracked file was changed.
+    ``directory`` is told from the top of the working tree, ``""`` at the top itself; ``branch`` is on a
+    detached head, as most CI services check out, what the service says, else None; ``dirty`` where a
+    tracked file was changed.
     """
     commit = _git(directory, "rev-parse", "HEAD")
     prefix = _git(directory, "rev-parse", "--show-prefix")
     if commit is None or prefix is None:
         return None
     branch = _git(directory, "symbolic-ref", "--quiet", "--short", "HEAD")
+    branch = branch or next((os.environ[name] for name in _BRANCHES if os.environ.get(name)), None)
     changed = _git(directory, "status", "--porcelain", "--untracked-files=no")
     return {
         "commit": commit,

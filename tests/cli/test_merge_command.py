@@ -34,3 +34,15 @@ def test_gates_see_all_results(cli: Cli, shards: list[str]) -> None:
     ran = cli("merge", paths[0], "--shards", "2", "--json")
     assert (ran.code, ran.data["complete"]) == (3, False)
     assert ran.data["gates"][0]["verdict"] != "PASS"
+
+
+def test_the_baseline_may_be_a_branch(cli: Cli) -> None:
+    [one] = [shard("0.json", 0, *(record(f"0-{k}", 1.0) for k in range(6)))]
+    path = str(cli.write(one.name, json.dumps(one.report)))
+    git = {"commit": "a" * 40, "branch": "main"}
+    cli.write("main.json", json.dumps({**one.report, "run": {**one.report["run"], "git": git}}))
+    cli("history", "runs.sqlite", "--add", "main.json")
+    cli.write("ragbench.toml", 'history = "runs.sqlite"\n[gating]\nbaseline = "main"\n')
+    ran = cli("merge", path, "--gate", "mrr no worse than baseline", "--json")
+    assert (ran.code, ran.data["gates"][0]["verdict"]) == (0, "PASS")
+    assert ran.data["baseline"]["name"].startswith("main (run of ")

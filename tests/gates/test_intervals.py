@@ -61,6 +61,7 @@ def test_shares() -> None:
     assert intervals.clopper_pearson(0, 20).high == pytest.approx(0.139108, abs=1e-6)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_shares_are_those_of_statsmodels(counts: tuple[int, int]) -> None:
     k, n = counts
@@ -87,7 +88,7 @@ def test_why_shares_have_bounds_of_their_own() -> None:
 def test_no_interval_repairs_a_lenient_judge() -> None:
     """Sensitivity .98 and specificity .5 show a true .8 as .884, which passes `>= 0.85` in 94 % of runs."""
     shown = 0.8 * 0.98 + 0.2 * 0.5
-    enough = next(k for k in range(1001) if intervals.wilson(k, 1000).low >= 0.85)
+    enough = next(k for k in range(860, 1001) if intervals.wilson(k, 1000).low >= 0.85)
     assert stats.binom.sf(enough - 1, 1000, shown) == pytest.approx(0.94, abs=0.01)
 
 

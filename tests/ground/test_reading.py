@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.reading import read_report, report_from
-from pytest_ragbench.report.revision import revision
+from pytest_ragbench.report.revision import _BRANCHES, revision
 from pytest_ragbench.report.schema import as_text, made_schema, report_schema
 
 HEAD = {"schema": "ragbench-report", "version": 1, "run": {"id": "r", "started": 1.0}}
@@ -88,6 +88,10 @@ def test_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert revision(sub) == expected
     (sub / "a.txt").write_text("2")
     git("checkout", "-q", "--detach")
+    for name in _BRANCHES:
+        monkeypatch.delenv(name, raising=False)
     assert revision(tmp_path) == {**expected, "branch": None, "dirty": True, "directory": ""}
+    monkeypatch.setenv("CI_COMMIT_REF_NAME", "feature/a")
+    assert revision(tmp_path) == {**expected, "branch": "feature/a", "dirty": True, "directory": ""}
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision(tmp_path) is None

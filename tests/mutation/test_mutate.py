@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.mutation.rules import KINDS, rankings, variants, without_chunks
-from pytest_ragbench.mutation.running import kinds_for
+from pytest_ragbench.mutation.running import Trial, caught, kinds_for, originals, try_out, variants_of
+from pytest_ragbench.report.reading import report_from
 from pytest_ragbench.samples import RagSample
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
@@ -152,6 +157,24 @@ def test_any_answer_can_be_changed(answer: str) -> None:
         assert variant.sample.answer != answer or variant.kind in ("chunks_reversed", "other_contexts")
 
 
+class Grader:
+    """Finds anything that is not in the chunks; or can't be reached."""
+
+    name = "grader"
+    tasks = None
+
+    def __init__(self, *, dead: bool = False) -> None:
+        self.dead = dead
+
+    async def ask(self, task: Task[Any]) -> Answered[Any]:
+        if self.dead:
+            raise JudgeError("down", code="timeout")
+        grade = 1 if task.answer in task.contexts else 0  # type: ignore[attr-defined]
+        return Answered(
+            task.read({"answer_correctness": 1, "groundedness": grade, "error_message": "no"}), self.name
+        )
+
+
 def report(cli: Cli) -> None:  # noqa: F811
     results = []
     for place, answer in enumerate((EN, RU, JA, "Delivery takes 5 hours in the city.")):
@@ -245,6 +268,36 @@ def test_rankings_of_a_run_without_a_judge(cli: Cli) -> None:  # noqa: F811
     assert [gate["verdict"] for gate in ran.data["gates"]] == ["FAIL"] * 3 + ["PASS"]
     weak = cli("mutate", "run.json", "-m", "mrr", "-t", ">=0.1", "--catch", ">=0.9")
     assert (weak.code, "ranking_reversed passed, but is wrong" in weak.out) == (1, True)
+
+
+def test_a_grade_is_mutated_by_its_name() -> None:
+    told = report_from(
+        {
+            "schema": "ragbench-report",
+            "version": 1,
+            "run": {"id": "r", "started": 1},
+            "results": [
+                {
+                    "test": "t",
+                    "outcome": "passed",
+                    "samples": [{"id": "q", "question": "?", "answer": EN, "contexts": [EN]}],
+                    "scores": [
+                        {"metric": "search_rag_groundedness", "tier": "end_to_end", "sample": 0, "value": 1.0,
+                         "threshold": ">=0.7"},
+                    ],
+                }
+            ],
+        }
+    )  # fmt: skip
+    [original] = originals(told, "search_rag_groundedness", None)
+    grader = Grader()
+    trials = asyncio.run(try_out(variants_of([replace(original, judge=grader)])))
+    assert {trial.kind: trial.survived for trial in trials}["number"] is False
+    assert {trial.metric for trial in trials} == {"search_rag_groundedness"}
+    dead = asyncio.run(try_out(variants_of([replace(original, judge=Grader(dead=True))])))
+    assert {trial.passed for trial in dead} == {None}
+    assert caught(dead) is None
+    assert [Trial.of(json.loads(json.dumps(trial.to_dict()))) for trial in trials] == trials
 
 
 def test_what_can_not_be_mutated_is_a_usage_error(cli: Cli) -> None:  # noqa: F811

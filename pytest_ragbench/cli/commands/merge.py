@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 @click.option(
     "--gate", "gates", multiple=True, metavar="RULE", help="A gate beside those of the configuration."
 )
-@click.option("--baseline", type=click.Path(path_type=Path), help="A report to compare with.")
+@click.option(
+    "--baseline",
+    metavar="FILE|REF",
+    help="A report to compare with, or a branch that the history has a run of.",
+)
 @click.option("--no-gates", is_flag=True, help="Leave out the gates of the configuration.")
 @json_option
 def command(
     reports: tuple[Path, ...], output: Path | None, shards: int | None, newest: bool, gates: tuple[str, ...],
-    baseline: Path | None, no_gates: bool, as_json: bool,
+    baseline: str | None, no_gates: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Merge the reports (--ragbench-json) of the shards of one run; gates are held against all results.
 
@@ -53,8 +57,9 @@ def command(
     settings = settings_of({})
     merged = merge(read_shards(reports), newest=newest, expected=shards)
     rules = [] if no_gates else _rules(settings, gates)
-    old = baseline or (Path(settings.gating.baseline).expanduser() if settings.gating.baseline else None)
-    lines = decide(merged, rules, settings.gating, old) if rules or old else []
+    old = baseline or settings.gating.baseline
+    history = Path(settings.history).expanduser() if settings.history else None
+    lines = decide(merged, rules, settings.gating, old, history) if rules or old else []
     if output is not None:
         output.write_text(json.dumps(merged, ensure_ascii=False, indent=1), encoding="utf-8")
     for warning in merged["warnings"]:
