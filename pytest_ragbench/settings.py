@@ -190,6 +190,20 @@ class MetricSettings(_Section):
     )
 
 
+class GgufSettings(_Section):
+    """How ``judge = "gguf:FILE"`` runs its model."""
+
+    n_ctx: int | None = Field(
+        default=None,
+        ge=512,
+        description="Tokens of prompt and reply together. Default: 8192, or what the model has.",
+    )
+    parallel: int = Field(default=2, ge=1, le=64, description="Questions at once, each with a whole context.")
+    threads: int | None = Field(default=None, ge=1, le=1024, description="Default: one a core.")
+    max_tokens: int = Field(default=2048, ge=16)
+    timeout: Seconds = 600.0
+
+
 class PreflightSettings(_Section):
     """What the judge has to show before the first test."""
 
@@ -224,7 +238,9 @@ class GatingSettings(_Section):
 class Settings(_Section):
     """All settings of a run."""
 
-    judge: str | None = Field(default=None, description="'local', 'PROVIDER' or 'PROVIDER:MODEL'.")
+    judge: str | None = Field(
+        default=None, description="'local', 'PROVIDER', 'PROVIDER:MODEL' or 'gguf:FILE'."
+    )
     judge_fallback: str | None = Field(
         default=None, description="Asked where the configured judge is down or has no quota left."
     )
@@ -232,6 +248,7 @@ class Settings(_Section):
         default=None, description="'local', 'PROVIDER:MODEL' or 'sentence-transformers:MODEL'."
     )
     rag: RagSettings = RagSettings()
+    gguf: GgufSettings = GgufSettings()
     providers: Mapping[str, ProviderSettings] = {}
     lang: Literal["en", "ru", "ja"] = Field(
         default="en", description="Language in which reports explain metrics."
@@ -425,6 +442,7 @@ def _near(path: list[str]) -> str:
         "budget": BudgetSettings,
         "gating": GatingSettings,
         "panel": PanelSettings,
+        "gguf": GgufSettings,
         "preflight": PreflightSettings,
     }
     parent = ".".join(path[:-1])

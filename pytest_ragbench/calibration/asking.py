@@ -8,10 +8,10 @@ from typing import Any
 
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
-from pytest_ragbench.judge.base import Judge, again
+from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.tasks import VerifyClaims
 from pytest_ragbench.metrics.scoring import check, check_judge, compute, needs_embedder
-from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.metrics.tools import Tools, Verdicts
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.thresholds import parse_threshold
 
@@ -19,8 +19,8 @@ DEFAULT = ">=0.5"
 """For the whole score of a label that names no threshold."""
 
 
-def check_labels(labels: Sequence[Label], judge: Judge) -> None:
-    """Refuse labels that can't be asked again, before any call.
+def check_labels(labels: Sequence[Label], judge: Judge, verdicts: Verdicts = "json") -> None:
+    """Refuse labels that can't be asked again, before any call. ``verdicts``: how.
 
     Raises
     ------
@@ -29,12 +29,17 @@ def check_labels(labels: Sequence[Label], judge: Judge) -> None:
     """
     if judge.tasks is not None and "verify_claims" not in judge.tasks:
         raise UsageError(f"the judge {judge.name!r} verifies no claims")
+    if verdicts == "probability" and not getattr(judge, "probabilities", False):
+        raise UsageError(
+            f"the judge {judge.name!r} does not tell how probable its words are; ask a provider's model or a gguf "
+            "file, or ask for JSON verdicts"
+        )
     for label in labels:
         if label.claim is not None:
             if label.contexts is None:
                 raise UsageError(f"label {label.name}: there are no contexts to verify the claim against")
             continue
-        metric = check(label.metric, sample_of(label), {})
+        metric = check(label.metric, sample_of(label), _options(verdicts))
         check_judge(metric, judge)
         if needs_embedder(metric, sample_of(label)):
             raise UsageError(
@@ -54,27 +59,34 @@ def sample_of(label: Label) -> RagSample:
     )
 
 
-async def ask_again(labels: Sequence[Label], judge: Judge, *, repeat: int = 0) -> list[Label]:
+async def ask_again(
+    labels: Sequence[Label], judge: Judge, *, repeat: int = 0, verdicts: Verdicts = "json"
+) -> list[Label]:
     """The labels with what ``judge`` says now. ``repeat`` above 0: by calls of their own, past what is stored.
 
-    A verdict is None where the judge failed.
+    A verdict is None where the judge failed. By probability a claim has a value, too: P(yes).
     """
-    return list(await asyncio.gather(*(_one(label, judge, repeat) for label in labels)))
+    return list(await asyncio.gather(*(_one(label, judge, repeat, verdicts) for label in labels)))
 
 
-async def _one(label: Label, judge: Judge, repeat: int) -> Label:
+def _options(verdicts: Verdicts) -> dict[str, Any]:
+    return {} if verdicts == "json" else {"verdicts": verdicts}
+
+
+async def _one(label: Label, judge: Judge, repeat: int, verdicts: Verdicts) -> Label:
     changes: dict[str, Any] = {"judge": judge.name, "verdict": None, "value": None, "reason": ""}
     try:
         if label.claim is not None:
             task = VerifyClaims((label.claim,), label.contexts or (), label.question or "")
-            reply = (await judge.ask(again(task, 1000 * repeat) if repeat else task)).reply
-            [verdict] = reply.in_order()
-            changes |= {"verdict": verdict.verdict, "reason": verdict.reason}
+            tools = Tools(label.metric, judge, None, verdicts=verdicts, repeat=repeat, lang=label.lang)
+            [verdict] = (await tools.ask(task)).in_order()
+            changes |= {"verdict": verdict.verdict, "value": verdict.probability, "reason": verdict.reason}
         else:
             sample = sample_of(label)
-            metric = check(label.metric, sample, {})
+            options = _options(verdicts)
+            metric = check(label.metric, sample, options)
             tools = Tools(metric.name, judge, None, repeat=repeat)
-            score = await compute(metric, sample, judge=judge, embedder=None, options={}, tools=tools)
+            score = await compute(metric, sample, judge=judge, embedder=None, options=options, tools=tools)
             limit = parse_threshold(label.threshold or DEFAULT, metric.scale)
             changes |= {
                 "verdict": limit.met(score.value),

@@ -27,7 +27,7 @@ def judge_from(
     Parameters
     ----------
     value
-        A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; a function of chat messages; or
+        A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; ``"gguf:FILE"``; a function of chat messages; or
         None for the default: ``settings.judge``, else the one provider with a model, else OpenAI where
         ``OPENAI_API_KEY`` is set, else the local judge.
     engine
@@ -138,8 +138,12 @@ def _named(name: str, engine: Engine, settings: Settings, environ: Mapping[str, 
 
         judge: Judge = local_judge(engine)
         return judge
+    if provider == "gguf" and "gguf" not in settings.providers:
+        from pytest_ragbench.judge.gguf import gguf_judge
+
+        return gguf_judge(model, settings.gguf, engine)
     if provider not in settings.providers and provider != "openai":
-        known = ["local", "openai", *settings.providers]
+        known = ["local", "openai", "gguf", *settings.providers]
         close = difflib.get_close_matches(provider, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(dict.fromkeys(known))}"
         raise UsageError(f"judge {name!r}: there is no provider {provider!r}; {hint}")

@@ -16,6 +16,7 @@ from pytest_ragbench.plugin.options import SETTINGS
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.mutation.running import Original
+    from pytest_ragbench.judge.gguf_server import Host
     from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.runtime import Result, Runtime
     from pytest_ragbench.settings import Settings
@@ -42,6 +43,22 @@ class RunState:
         """What passed in this process, for ``--ragbench-mutate``."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
+        self._model_host: Host | None = None
+        if models := self._worker and self._worker.get("ragbench_models"):
+            from pytest_ragbench.judge.gguf_server import use_host
+
+            use_host(models[0], bytes.fromhex(models[1]))
+
+    def model_host(self) -> Host | None:
+        """On the controller: who runs model files for the workers. None where the extra is not installed."""
+        from importlib.util import find_spec
+
+        with self.lock:
+            if self._model_host is None and find_spec("xllamacpp") is not None:
+                from pytest_ragbench.judge.gguf_server import Host
+
+                self._model_host = Host()
+            return self._model_host
 
     @property
     def is_controller(self) -> bool:
@@ -288,6 +305,9 @@ class RunState:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+        if self._model_host is not None:
+            self._model_host.close()
+            self._model_host = None
         if self.is_controller and self._run_id is not None:
             shutil.rmtree(self._temporary(), ignore_errors=True)
 

@@ -21,6 +21,8 @@ class XdistHooks:
         # The progress is registered by now, where there is one: xdist starts its workers last.
         node.workerinput["ragbench_progress"] = node.config.pluginmanager.hasplugin("ragbench-progress")
         node.workerinput["ragbench_start"] = str(self.state._start())
+        if host := self.state.model_host():
+            node.workerinput["ragbench_models"] = (host.port, host.secret.hex())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:

@@ -12,6 +12,7 @@ from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_o
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.agreement import Agreement
     from pytest_ragbench.calibration.labels import Label
+    from pytest_ragbench.metrics.tools import Verdicts
 
 
 @click.command()
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     help="Of --ask: how often, for its consistency.",
 )
 @click.option(
+    "--verdicts",
+    type=click.Choice(["json", "probability", "both"]),
+    default="json",
+    help="Of --ask: as JSON, by P(yes) of one word, or both, compared.",
+)
+@click.option(
     "--report",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -34,7 +41,14 @@ if TYPE_CHECKING:
 @configured("judge", "store")
 @json_option
 def command(
-    file: Path, ask: bool, repeats: int, report: Path | None, kappa: str | None, as_json: bool, **options: Any
+    file: Path,
+    ask: bool,
+    repeats: int,
+    verdicts: str,
+    report: Path | None,
+    kappa: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Hold the judge's verdicts against people's (docs/labels.md): FILE comes from the HTML report.
 
@@ -44,8 +58,10 @@ def command(
     \b
       ragbench calibrate labels.jsonl
       ragbench calibrate labels.jsonl --ask --judge openai:gpt-4o-mini --repeats 3
+      ragbench calibrate labels.jsonl --ask --judge gguf:judge.gguf --verdicts both
     """
     from pytest_ragbench.calibration.agreement import agreement
+    from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
     from pytest_ragbench.calibration.labels import read_labels
     from pytest_ragbench.errors import UsageError
     from pytest_ragbench.thresholds import Scale, parse_threshold
@@ -54,53 +70,57 @@ def command(
     labels = read_labels(file)
     if repeats > 1 and not ask:
         raise UsageError("--repeats asks the judge several times: give --ask, too")
-    rounds = _asked(labels, repeats, options) if ask else [labels]
-    groups: dict[str, list[Label]] = {}
-    for label in rounds[0]:
-        groups.setdefault(_group(label), []).append(label)
+    if verdicts != "json" and not ask:
+        raise UsageError("--verdicts says how to ask the judge: give --ask, too")
+    ways: list[Verdicts] = ["json", "probability"] if verdicts == "both" else [verdicts]  # type: ignore[list-item]
+    asked = _asked(labels, repeats, ways, options) if ask else {"json": [labels]}
+    by_way = {way: _groups(rounds[0], named=way == "probability") for way, rounds in asked.items()}
+    groups = {name: group for each in by_way.values() for name, group in each.items()}
     found = {name: agreement(group) for name, group in groups.items()}
     corrected = _corrections(report, found, groups) if report is not None else {}
+    first = next(iter(asked.values()))
     data = {
         "groups": {name: each.to_dict() for name, each in found.items()},
-        "consistency": _consistency(rounds),
+        "consistency": consistency(first),
         "corrected": corrected,
     }
+    if verdicts == "both":
+        data["consistency_by_probability"] = consistency(asked["probability"])
+        data["auc_gain"] = auc_gain(valued(first[0]), valued(asked["probability"][0])).to_dict()
     emit(data, lambda: _text(found, data), as_json=as_json)
     values = [each.estimates["kappa"].value for each in found.values()]
     short = limit is not None and any(value is None or not limit.met(value) for value in values)
     return Exit.QUALITY if short else Exit.OK
 
 
-def _group(label: Label) -> str:
-    return f"{label.metric} ({'claims' if label.claim is not None else 'whole scores'})"
+def _groups(labels: list[Label], *, named: bool) -> dict[str, list[Label]]:
+    """By metric and kind; ``named``: said to be by probability."""
+    groups: dict[str, list[Label]] = {}
+    for label in labels:
+        kind = "claims" if label.claim is not None else "whole scores"
+        groups.setdefault(f"{label.metric} ({kind}{', by probability' if named else ''})", []).append(label)
+    return groups
 
 
-def _asked(labels: list[Label], repeats: int, options: dict[str, Any]) -> list[list[Label]]:
+def _asked(
+    labels: list[Label], repeats: int, ways: list[Verdicts], options: dict[str, Any]
+) -> dict[Verdicts, list[list[Label]]]:
+    """By way of asking: the labels with what the judge says, once for each repeat."""
     from pytest_ragbench import building
     from pytest_ragbench.calibration.asking import ask_again, check_labels
 
     settings = settings_of(options)
     with engine_of(settings) as engine:
         judge = building.judge(None, engine, settings)
-        check_labels(labels, judge)
-        return [engine.wait(ask_again(labels, judge, repeat=number)) for number in range(repeats)]
-
-
-def _consistency(rounds: list[list[Label]]) -> dict[str, float] | None:
-    """Share of repeats that say the same, and what chance alone would give."""
-    if len(rounds) < 2:
-        return None
-    same = total = 0
-    for verdicts in zip(*rounds, strict=True):
-        said = [label.verdict for label in verdicts if label.verdict is not None]
-        pairs = [(one, two) for place, one in enumerate(said) for two in said[place + 1 :]]
-        total += len(pairs)
-        same += sum(one == two for one, two in pairs)
-    yes = [bool(label.verdict) for each in rounds for label in each if label.verdict is not None]
-    if not total:
-        return None
-    share = sum(yes) / len(yes)
-    return {"value": same / total, "chance": share**2 + (1 - share) ** 2}
+        for way in ways:
+            check_labels(labels, judge, way)
+        return {
+            way: [
+                engine.wait(ask_again(labels, judge, repeat=number, verdicts=way))
+                for number in range(repeats)
+            ]
+            for way in ways
+        }
 
 
 def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
@@ -145,6 +165,7 @@ def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list
 
 
 def _text(found: dict[str, Agreement], data: dict[str, Any]) -> str:
+    from pytest_ragbench.calibration.agreement import Estimate
     from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
 
     lines: list[str] = []
@@ -159,10 +180,13 @@ def _text(found: dict[str, Agreement], data: dict[str, Any]) -> str:
         lines += confusion_lines(each)
         if each.disagreements:
             lines += ["  worst disagreements:", *disagreement_lines(each)]
-    if consistency := data["consistency"]:
-        lines.append(
-            f"the same verdict again: {consistency['value']:.3f} (by chance {consistency['chance']:.3f})"
-        )
+    for key, what in (("consistency", ""), ("consistency_by_probability", ", by probability")):
+        if again := data.get(key):
+            lines.append(
+                f"the same verdict again{what}: {again['value']:.3f} (by chance {again['chance']:.3f})"
+            )
+    if gain := data.get("auc_gain"):
+        lines.append(f"AUC by probability minus AUC of JSON verdicts: {Estimate(**gain)}")
     for name, entry in data["corrected"].items():
         lines.append(f"{name}: {entry['as_judged']:.3f} of {entry['n']} verdicts are good, as judged")
         for key, said in (("rogan_gladen", "Rogan-Gladen"), ("ppi", "PPI")):
