@@ -15,8 +15,8 @@ from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.judge.gguf_server import Host
+    from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.runtime import Result, Runtime
     from pytest_ragbench.settings import Settings
