@@ -2,20 +2,17 @@
 
 Services differ in what they take. Structured output by schema is tried first, then JSON mode, then the
 prompt alone; what a service refused is remembered for the process. Retries, time limits, call slots and
-the store are the engine's: the client makes exactly one request per attempt.
+the store are the engine's: an attempt is exactly one request.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
@@ -27,6 +24,7 @@ from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.one_word import INSTEAD, TOKENS, TOP
+from pytest_ragbench.judge.posting import NotPosted, Poster
 from pytest_ragbench.judge.rendering import language_of, prompt_version, render
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.schemas import strict_schema
@@ -34,8 +32,6 @@ from pytest_ragbench.rag.secrets import is_secret_name
 from pytest_ragbench.settings import ProviderSettings
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
     from pytest_ragbench.engine.core import Engine
 
 R = TypeVar("R", bound=BaseModel)
@@ -106,7 +102,7 @@ class OpenAIJudge:
         self._model = model
         self._engine = engine
         self._endpoint = endpoint
-        self._client: tuple[asyncio.AbstractEventLoop, AsyncOpenAI] | None = None
+        self._poster = Poster(endpoint, settings.headers, engine)
 
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
@@ -163,15 +159,12 @@ class OpenAIJudge:
 
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         """One reply; more than one call only while the service refuses parts of the request."""
-        if self._client is None:
-            # Half a second of imports: outside the attempt, whose time is bounded and recorded.
-            await asyncio.to_thread(import_module, "openai.resources.chat.completions")
-        client = self._open_client()
+        await self._poster.ready()
         known = (self._endpoint.url, self._model, self._settings.structured_output)
         while True:
             dialect = _DIALECTS.get(known) or self._first_dialect()
             try:
-                sent = await sender(lambda used=dialect: self._attempt(client, turn, used))  # type: ignore[misc]
+                sent = await sender(lambda used=dialect: self._attempt(turn, used))  # type: ignore[misc]
             except _Refused as refused:
                 # Others may have learnt the same, or more, meanwhile.
                 if _DIALECTS.get(known, self._first_dialect()) == dialect:
@@ -184,27 +177,19 @@ class OpenAIJudge:
         wanted = self._settings.structured_output
         return _Dialect(output="json_schema" if wanted == "auto" else wanted)
 
-    async def _attempt(self, client: AsyncOpenAI, turn: Turn[Any], dialect: _Dialect) -> Sent:
-        import openai
-
-        endpoint = self._endpoint
+    async def _attempt(self, turn: Turn[Any], dialect: _Dialect) -> Sent:
         try:
-            # The body is ready as it is: ``chat.completions.create`` would look through it key by key, 3 ms a call.
-            text = await client.post("/chat/completions", cast_to=str, body=self._body(turn, dialect))
-            text = endpoint.redacted(text)  # before anything can show or keep it
-        except openai.APIConnectionError as error:  # time limits are the engine's, so a timeout is one too
-            reason = endpoint.redacted(str(error.__cause__ or error))
-            raise Transient(
-                f"{self._provider}: no connection to {endpoint.url}: {one_line(reason, 200)}",
-                code="connection",
-            ) from None
-        except openai.APIStatusError as error:
-            failure = self._failure(error.status_code, error.response.headers, error.response.text, dialect)
-            raise failure from None
-        except openai.OpenAIError as error:
-            reason = one_line(endpoint.redacted(str(error)), 200)
-            raise JudgeError(f"{self._provider}: {reason}", code="client") from None
-        return self._sent(text)
+            posted = await self._poster.post("/chat/completions", self._body(turn, dialect))
+        except NotPosted as problem:
+            message = (
+                f"{self._provider}: no connection to {self._endpoint.url}: {one_line(str(problem), 200)}"
+            )
+            if problem.heals:
+                raise Transient(message, code="connection") from None
+            raise JudgeError(message, code="connection") from None
+        if not 200 <= posted.status < 300:
+            raise self._failure(posted.status, posted.headers, posted.text, dialect)
+        return self._sent(posted.text)
 
     def _body(self, turn: Turn[Any], dialect: _Dialect) -> dict[str, Any]:
         settings = self._settings
@@ -226,27 +211,6 @@ class OpenAIJudge:
             body["response_format"] = {"type": "json_object"}
         body = {key: value for key, value in body.items() if value is not None and key not in dialect.without}
         return {**body, **settings.extra_body}
-
-    def _open_client(self) -> AsyncOpenAI:
-        """The client of the running loop: made on first use, and again in a forked worker."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client[0] is not loop:
-            from openai import AsyncOpenAI, DefaultAioHttpClient
-
-            if self._endpoint.query:  # a key, perhaps, and the client logs every URL
-                logging.getLogger("httpx2").addFilter(_RedactedLog(self._endpoint.redacted))
-            client = AsyncOpenAI(
-                api_key=self._endpoint.key.reveal(),
-                base_url=self._endpoint.url,
-                default_headers=dict(self._settings.headers),
-                default_query=dict(self._endpoint.query),
-                max_retries=0,
-                timeout=None,
-                http_client=DefaultAioHttpClient(timeout=None),
-            )
-            self._engine.on_close(client.close)
-            self._client = (loop, client)
-        return self._client[1]
 
     # What came back
 
@@ -274,7 +238,6 @@ class OpenAIJudge:
         self, status: int, headers: Mapping[str, str], body: str, dialect: _Dialect | None
     ) -> Exception:
         """The error for a reply that is one, sorted by whether asking again can help."""
-        body = self._endpoint.redacted(body)
         if dialect is not None and (better := self._better(status, body, dialect)):
             return _Refused(better)
         code, text = _error_of(body)
@@ -316,18 +279,6 @@ _FORMAT = re.compile(
     r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
 )
 _UNSUPPORTED = re.compile(r"unsupported|not support|unrecognized|unknown|not permitted|extra inputs", re.I)
-
-
-class _RedactedLog(logging.Filter):
-    """Takes secrets out of log records."""
-
-    def __init__(self, redacted: Callable[[str], str]) -> None:
-        super().__init__()
-        self._redacted = redacted
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self._redacted(record.getMessage()), ()
-        return True
 
 
 class _Refused(Exception):

@@ -108,6 +108,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     outcomes.make_writable(call)
+    outcomes.shorten(item, call)
     report = yield
     outcomes.label(item, call, report)
     return report

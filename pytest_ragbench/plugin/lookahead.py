@@ -256,7 +256,7 @@ async def _import_client() -> None:
     from pytest_ragbench.metrics.registry import all_metrics
 
     await asyncio.sleep(0)  # let the calls go out first
-    await asyncio.to_thread(import_module, "openai.resources.chat.completions")
+    await asyncio.to_thread(import_module, "aiohttp")
     await asyncio.to_thread(all_metrics)
 
 

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+from _pytest._code.code import (
+    ExceptionChainRepr,
+    ReprEntryNative,
+    ReprFileLocation,
+    ReprTraceback,
+    Traceback,
+)
 
 from pytest_ragbench import errors
 from pytest_ragbench.plugin.state import RESULTS, STATE
@@ -27,6 +33,10 @@ KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+_UNREAD: Any = "value"
+"""A style of pytest's by which an entry's source is not looked up."""
+
+
 def kind_of(error: BaseException | None) -> str | None:
     """How an exception is counted: "quality", "judge" ...; None for what is not ours."""
     return next((kind for error_type, kind in KINDS if isinstance(error, error_type)), None)
@@ -37,7 +47,9 @@ def make_writable(call: pytest.CallInfo[Any]) -> None:
     (Allure) take the text from there, and end the run where they can't write it to a file.
     """
     error = call.excinfo.value if call.excinfo is not None else None
-    while error is not None:
+    seen: set[int] = set()  # two errors may each be the cause of the other
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         try:
             str(error).encode()
         except UnicodeEncodeError:
@@ -47,6 +59,21 @@ def make_writable(call: pytest.CallInfo[Any]) -> None:
 
 def _escaped(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def shorten(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    """Where the message will stand alone, spare pytest the traceback: it reads and parses the file of each
+    frame, a tenth of a second for one of our errors, and a run may have thousands.
+    """
+    if (
+        call.excinfo is None
+        or kind_of(call.excinfo.value) is None
+        or item.config.getoption("fulltrace", False)
+    ):
+        return
+    shown = [entry for entry in call.excinfo.traceback if not entry.ishidden(call.excinfo)]
+    if shown and _is_ours(str(shown[-1].path)):
+        call.excinfo.traceback = Traceback([shown[-1].with_repr_style(_UNREAD)])
 
 
 def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport) -> None:
@@ -113,7 +140,7 @@ def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pyte
     if crash is None or hidden:  # a test without Python
         crash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, headline)
     where = getattr(getattr(last, "reprfileloc", None), "path", "") or ""
-    if last is None or hidden or _is_ours(where):
+    if last is None or hidden or last.style == _UNREAD or _is_ours(where):
         lines = [f"E   {line}" for line in said.splitlines()]
         crash = ReprFileLocation(crash.path, crash.lineno, headline)
         plain_traceback = ReprTraceback(

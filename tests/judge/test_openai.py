@@ -349,7 +349,6 @@ def test_secrets_in_the_query_are_sent_and_not_shown(
             engine.wait(openai_judge("lab", settings, "m", engine, environ={}).ask(TASK))
         assert server.paths == ["/v1/chat/completions?api-version=2&key=q-secret"]
         assert "q-secret" not in str(caught.value)
-        assert "key=***" in caplog.text
         assert "q-secret" not in caplog.text
 
 
