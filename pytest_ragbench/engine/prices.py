@@ -55,7 +55,10 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
 
 def _listed(url: str, model: str) -> Price | None:
     """The library's price, caching and other discounts left out: an upper bound."""
-    if "." not in (urlsplit(url).hostname or ""):  # localhost, a container: nobody lists that
+    host = urlsplit(url).hostname or ""
+    if (
+        "." not in host or host.replace(".", "").isdigit()
+    ):  # localhost, a container, an address: nobody lists that
         return None
     from genai_prices import Usage, calc_price
 

@@ -96,10 +96,14 @@ def correction(task: Task[Any], problem: str) -> Message:
 
 def prompt_version(task: Task[Any]) -> str:
     """Version and fingerprint of the prompt's text in the task's language: ``"1-0f3a9c27-ru"``."""
-    lang = language_of(task)
-    file = _prompt_file(task.name)
+    return _version(task.name, language_of(task), bool(task.one_word))
+
+
+@cache
+def _version(name: str, lang: str, one_word: bool) -> str:
+    file = _prompt_file(name)
     parts = [file["form"], file[lang], _prompt_file("common")[lang]]
-    if task.one_word:
+    if one_word:
         parts.append(_prompt_file("word_common")[lang])
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
     return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"

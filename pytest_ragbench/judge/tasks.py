@@ -20,7 +20,7 @@ from pytest_ragbench.text import detect_language
 class Reply(BaseModel):
     """Base of all replies: unknown keys are ignored, values are frozen."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
 
 # Claims

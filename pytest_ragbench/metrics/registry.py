@@ -122,6 +122,7 @@ class Metric:
 
 
 _METRICS: dict[str, Metric] = {}
+# The commonest first.
 _FAMILIES = (
     "generation",
     "retrieval",
@@ -311,6 +312,17 @@ def _known() -> dict[str, Metric]:
     return _METRICS
 
 
+def _known_until(name: str) -> dict[str, Metric]:
+    """Those known where ``name`` is among them, and all where it is not: a run that uses metrics of one
+    family does without the imports of the others.
+    """
+    for family in _FAMILIES:
+        if name in _METRICS:
+            return _METRICS
+        importlib.import_module(f"pytest_ragbench.metrics.{family}")
+    return _known()
+
+
 def _load_entry_points() -> None:
     from importlib.metadata import entry_points
 
@@ -342,7 +354,7 @@ def find(name: str) -> Metric:
     """
     if not isinstance(name, str):
         raise UsageError(f"a metric is named by a text, got {name!r}")
-    known = _known()
+    known = _known_until(name.partition("@")[0])
     if name in known:
         return _complete(known[name])
     if (match := _AT_K.fullmatch(name)) and match["base"] in known and _takes_k(known[match["base"]]):

@@ -12,6 +12,7 @@ import inspect
 import os
 import sysconfig
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -36,6 +37,12 @@ _NEVER = object()
 
 _LANDING = 10.0
 """Seconds that a worker waits for calls that are out when its own tests are done."""
+_JUDGED_RUN = (
+    "aiohttp",
+    "pytest_ragbench.judge.openai",
+    "pytest_ragbench.report.records",
+    "pytest_ragbench.report.summary",
+)
 _SAMPLES = ("rag_sample", "rag_samples", "rag_conversation")
 
 
@@ -78,7 +85,7 @@ class LookAhead:
             # others look ahead to may never need the client.
             if guesses and not self._warm:
                 self._warm = True
-                guesses += [_import_client] if self._needs_client(item) else []
+                guesses += [partial(_warm_up, _metric_names(item))] if self._needs_client(item) else []
             self._guesses.launch(guesses)
         except Exception as error:
             self._window = 0
@@ -251,13 +258,24 @@ def window_of(settings: Settings) -> int:
     return settings.rag.max_concurrency + max(slots, default=16)
 
 
-async def _import_client() -> None:
-    """A second of imports that the first judged test would wait for."""
-    from pytest_ragbench.metrics.registry import all_metrics
-
+async def _warm_up(metrics: Sequence[str]) -> None:
+    """Half a second of imports that the first judged test would wait for."""
     await asyncio.sleep(0)  # let the calls go out first
-    await asyncio.to_thread(import_module, "aiohttp")
-    await asyncio.to_thread(all_metrics)
+    await asyncio.to_thread(_import_all, metrics)
+
+
+def _import_all(metrics: Sequence[str]) -> None:
+    from pytest_ragbench.metrics.registry import find
+
+    for module in _JUDGED_RUN:
+        import_module(module)
+    with suppress(RagbenchError):  # the test that names it says so
+        for name in metrics:
+            find(name)
+
+
+def _metric_names(item: pytest.Item) -> list[str]:
+    return [name for ask in asks_of(item) for name in ask.limits]
 
 
 async def _ask(

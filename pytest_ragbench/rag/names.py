@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 ANSWERS = ("answer", "response", "output_text", "generated_text", "completion", "reply", "answer_text")
@@ -60,6 +61,7 @@ URLS = ("url", "uri", "link", "href", "source_url", "document_url", "page_url", 
 SCORES = ("score", "similarity", "relevance", "relevance_score", "_score")
 
 
+@lru_cache(maxsize=2048)
 def _folded(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "")
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wcwidth import wcswidth, wcwidth
-
 from pytest_ragbench.report.clean import one_line
 
 
 def cells(text: str) -> int:
     """How many cells ``text`` takes."""
+    if text.isascii() and text.isprintable():  # the library's tables take 0.1 s to import
+        return len(text)
+    from wcwidth import wcswidth
+
     width: int = wcswidth(text)
     return width if width >= 0 else len(text)
 
@@ -20,6 +22,10 @@ def cut(text: str, width: int) -> str:
     line = one_line(text, max(1, 4 * width))
     if cells(line) <= width:
         return line
+    if line.isascii() and line.isprintable():
+        return line[: width - 1].rstrip() + "…"
+    from wcwidth import wcwidth
+
     kept, room = "", width - 1
     for letter in line:
         room -= max(0, wcwidth(letter))

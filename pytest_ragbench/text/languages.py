@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Names in unicodedata begin with the script; these are the scripts that name a language by themselves.
 _LANGUAGE_OF_SCRIPT = {
@@ -46,6 +47,7 @@ def is_cjk(character: str) -> bool:
     return _CJK.match(character) is not None
 
 
+@lru_cache(maxsize=1024)
 def detect_language(text: str) -> str:
     """The language of ``text`` as an ISO 639-1 code, or ``"und"`` where it can't be told.
 

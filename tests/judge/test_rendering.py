@@ -202,7 +202,9 @@ def test_the_version_changes_with_the_text(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(
         rendering, "_prompt_file", lambda name: {**original(name), "form": f"{original(name).get('form')} "}
     )
+    rendering._version.cache_clear()
     assert prompt_version(task) != before
+    rendering._version.cache_clear()
 
 
 def test_corrections_are_in_the_language_of_the_task() -> None:

@@ -20,7 +20,12 @@ MODES: dict[str, list[str]] = {
 
 
 # Start-up time of every inner run.
-_NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov", "langsmith_plugin")
+_NOT_NEEDED = ("hypothesispytest", "anyio", "randomly", "benchmark", "cov", "langsmith_plugin", "timeout")
+_NEEDED_WITH = {
+    "--alluredir": ("allure_pytest",),
+    "--html": ("html", "html_fixtures", "metadata"),
+    "--reruns": ("rerunfailures",),
+}
 
 
 class Project:
@@ -40,7 +45,9 @@ class Project:
     def run(self, *args: str) -> pytest.RunResult:
         if {"-n", "no:xdist"} & set(args):  # measured is the run without options: all would take minutes
             self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-        plugins = [part for name in _NOT_NEEDED for part in ("-p", f"no:{name}")]
+        given = {arg.partition("=")[0] for arg in args}
+        idle = [name for option, names in _NEEDED_WITH.items() if option not in given for name in names]
+        plugins = [part for name in (*_NOT_NEEDED, *idle) for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
 
