@@ -47,6 +47,8 @@ class Project:
             self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         given = {arg.partition("=")[0] for arg in args}
         idle = [name for option, names in _NEEDED_WITH.items() if option not in given for name in names]
+        if not any("asyncio" in test.read_text("utf-8", "replace") for test in self.path.glob("test_*.py")):
+            idle.append("asyncio")
         plugins = [part for name in (*_NOT_NEEDED, *idle) for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
