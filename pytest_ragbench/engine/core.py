@@ -15,23 +15,23 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pytest_ragbench.engine.backend import Kept
 from pytest_ragbench.engine.board import Budget, Caps
 from pytest_ragbench.engine.books import Books
 from pytest_ragbench.engine.keys import digest_of, payload_text
-from pytest_ragbench.engine.lookahead import Advance, Advances, looking_ahead
+from pytest_ragbench.engine.lookahead import Advance, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
-from pytest_ragbench.engine.meeting import Failure, Meeting
+from pytest_ragbench.engine.meeting import Failure
 from pytest_ragbench.engine.places import Place, backend_of, meeting_of
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.engine.requests import Fetched, Request
+from pytest_ragbench.engine.running import AsyncCallable, Obtained, Running
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
 from pytest_ragbench.engine.shelf import Shelf
 from pytest_ragbench.errors import Unscored
@@ -40,7 +40,6 @@ from pytest_ragbench.scores import Usage
 __all__ = ["Engine", "Limits"]
 
 T = TypeVar("T")
-AsyncCallable = Callable[[], Awaitable[Any]]
 
 _ANSWER = 10.0
 """Seconds to wait for the other processes' word about a guess."""
@@ -110,7 +109,7 @@ class Engine:
         self._sleep = sleep
         self._clock = clock
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._closed = False
         self._books = Books()
         _engines.add(self)
@@ -268,7 +267,7 @@ class Engine:
 
     # Inside
 
-    def _start(self, coroutine: Coroutine[Any, Any, Any] | None = None) -> _Running:
+    def _start(self, coroutine: Coroutine[Any, Any, Any] | None = None) -> Running:
         """The running parts, started on first use."""
         with self._lock:
             if self._closed:
@@ -279,14 +278,14 @@ class Engine:
                 self._running = self._started()
             return self._running
 
-    def _started(self) -> _Running:
+    def _started(self) -> Running:
         thread = LoopThread("ragbench-engine")
         place, run_id, loop, warn = self._place, self._run_id, thread.loop, self._on_warning
         meeting = meeting_of(place, run_id, loop, warn, alone=self._alone, folder=self._meeting)
         shelf = Shelf(backend_of(place), run_id, loop, warn)
-        return _Running(thread, shelf, meeting, Budget(self._caps, meeting.board))
+        return Running(thread, shelf, meeting, Budget(self._caps, meeting.board))
 
-    async def _advance(self, digest: str, running: _Running) -> Advance | None:
+    async def _advance(self, digest: str, running: Running) -> Advance | None:
         try:
             return running.advances.take(digest)
         except Exception:
@@ -294,7 +293,7 @@ class Engine:
                 await running.meeting.failure(digest, take=True)
             raise
 
-    async def _obtain(self, request: Request[T], digest: str, running: _Running) -> _Obtained[T]:
+    async def _obtain(self, request: Request[T], digest: str, running: Running) -> Obtained[T]:
         """Store, then claim, then fetch. (A recording to replay belongs before the store.)"""
         shelf, page = running.shelf, self._books.page(request.kind)
         await shelf.ready()
@@ -316,7 +315,7 @@ class Engine:
                 continue
             usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
             paid = kept.paid_by == self._run_id
-            return _Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
+            return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
         if running.meeting.many:
             failure = await running.meeting.failure(digest, take=not running.guessed(digest))
             if failure is not None:
@@ -341,7 +340,7 @@ class Engine:
             raise
         finally:
             running.sending.pop(digest, None)
-        return _Obtained(text, value, sender.usage, sender.duration)
+        return Obtained(text, value, sender.usage, sender.duration)
 
     def _replayed(self, request: Request[T]) -> Fetched[T]:
         assert self._replay is not None
@@ -354,7 +353,7 @@ class Engine:
         page.stored += not ahead
         return Fetched(value, cached=True)
 
-    async def _fetch_unshared(self, request: Request[T], running: _Running) -> Fetched[T]:
+    async def _fetch_unshared(self, request: Request[T], running: Running) -> Fetched[T]:
         sender = self._sender(request, running)
         try:
             payload = await request.fetch(sender)
@@ -366,7 +365,7 @@ class Engine:
             self._recorder.note(request, payload_text(payload, f"reply to a request ({request.kind})"))
         return Fetched(value, sender.usage, sender.duration)
 
-    def _sender(self, request: Request[Any], running: _Running) -> CountingSender:
+    def _sender(self, request: Request[Any], running: Running) -> CountingSender:
         name = request.provider
         if name not in running.providers:
             running.providers[name] = Provider(
@@ -404,108 +403,14 @@ class Engine:
         self._books = Books()
 
 
-@dataclass(frozen=True)
-class _Obtained(Generic[T]):
-    text: str
-    value: T
-    usage: Usage = field(default_factory=Usage)
-    duration: float = 0.0
-    cached: bool = False
-    paid_in_run: bool = False
-    """Stored, but asked for by this very run: by a guess of another worker, as a rule."""
-
-
-class _Flight:
-    """A fetch under way, and how many wait for it."""
-
-    def __init__(self, task: asyncio.Task[_Obtained[Any]], ahead: bool) -> None:
-        self._task = task
-        self._waiters = 0
-        self.abandoned = False
-        self.ahead = ahead
-        """Launched by a guess, and no test has joined yet."""
-
-    async def join(self) -> _Obtained[Any]:
-        """Wait with the others; the last to leave early ends the fetch."""
-        self._waiters += 1
-        try:
-            return await asyncio.shield(self._task)
-        finally:
-            self._waiters -= 1
-            if not self._waiters:
-                self.abandoned = True
-                self._task.cancel()
-
-
-class _Running:
-    """What an engine has while it runs, in one process."""
-
-    def __init__(self, thread: LoopThread, shelf: Shelf, meeting: Meeting, budget: Budget) -> None:
-        self.thread = thread
-        self.shelf = shelf
-        self.meeting = meeting
-        self.budget = budget
-        self.providers: dict[str, Provider] = {}
-        self.flights: dict[str, _Flight] = {}
-        self.sending: dict[str, CountingSender] = {}
-        self.advances = Advances()
-        self.closers: list[AsyncCallable] = []
-
-    def guessed(self, digest: str) -> bool:
-        """Whether a fetch under way is nobody's but a guess's."""
-        flight = self.flights.get(digest)
-        return flight is not None and flight.ahead
-
-    def launch(self, digest: str, work: Coroutine[Any, Any, _Obtained[Any]], ahead: bool) -> _Flight:
-        task = self.thread.loop.create_task(work)
-        flight = self.flights[digest] = _Flight(task, ahead)
-
-        def landed(task: asyncio.Task[_Obtained[Any]]) -> None:
-            if self.flights.get(digest) is flight:
-                del self.flights[digest]
-            if flight.ahead:
-                self.advances.note(digest, task)
-            if not task.cancelled():
-                task.exception()  # seen, also where all who waited have left
-
-        task.add_done_callback(landed)
-        return flight
-
-    async def land(self) -> None:
-        out = [self.flights[digest] for digest, sender in self.sending.items() if sender.out]
-        await asyncio.gather(*(flight.join() for flight in out), return_exceptions=True)
-
-    def close(self) -> None:
-        with suppress(Exception):  # a client that won't close must not keep the run from ending
-            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=10)
-        self.thread.stop()
-        self.shelf.close()
-        self.meeting.close()
-
-    async def _wind_up(self) -> None:
-        """End the fetches first: they use the clients."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5)
-        for close in reversed(self.closers):
-            with suppress(Exception):
-                await asyncio.wait_for(_awaited(close), timeout=5)
-
-
 def _used_up(error: BaseException) -> bool:
     """Whether asking again would take as many attempts, and most likely be as useless."""
     quick = ("unavailable", "cancelled", "budget", "insufficient_quota")
     return isinstance(error, Unscored) and error.code not in quick
 
 
-async def _awaited(close: AsyncCallable) -> None:
-    await close()
-
-
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-_parents: list[_Running] = []
+_parents: list[Running] = []
 """Of the parent process: kept, because their finalizers would touch what is the parent's."""
 
 
