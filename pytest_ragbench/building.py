@@ -27,10 +27,23 @@ def settings(directory: Path | None = None) -> Settings:
     return load_settings(directory)
 
 
-def store_path(settings: Settings, cache: Path | None) -> Path | None:
-    """The store's file: as configured, else in ``cache``; None where it is switched off."""
+def store_place(settings: Settings, cache: Path | None) -> Path | str | None:
+    """The store's file, or the URL of its Redis server: as configured, else a file in ``cache``; None where it
+    is switched off.
+
+    Raises
+    ------
+    UsageError
+        What Redis needs is not installed.
+    """
+    from pytest_ragbench.engine.on_redis.address import is_installed, is_redis, shown
+
     if settings.store == "off":
         return None
+    if settings.store and is_redis(settings.store):
+        if not is_installed():
+            raise UsageError(f"store = {shown(settings.store)!r} needs: pip install 'pytest-ragbench[redis]'")
+        return settings.store
     if settings.store:
         return Path(settings.store).expanduser()
     return (cache or Path(".ragbench")) / "store.sqlite"
@@ -59,10 +72,11 @@ def engine(
     more: dict[str, Any] = {"on_warning": on_warning} if on_warning else {}
     if settings.record or settings.replay:
         more |= _recording(settings)
-    budget = settings.budget
+    budget, place = settings.budget, store_place(settings, cache)
     return Engine(
-        store=store_path(settings, cache),
-        run_id=run_id,
+        store=place,
+        run_id=settings.run or run_id if isinstance(place, str) else run_id,
+        session=run_id,
         limits=limits,
         alone=alone,
         meeting=meeting,

@@ -57,10 +57,24 @@ class _Section(BaseModel):
         from pytest_ragbench.rag.secrets import masked_mapping, masked_url
 
         for name, value in super().__repr_args__():
-            if name == "headers":
+            if name == "store":
+                from pytest_ragbench.engine.on_redis.address import shown
+
+                yield name, value and shown(value)
+            elif name == "headers":
                 yield name, masked_mapping(value)
             else:
                 yield name, masked_url(value) if value and name in ("url", "base_url") else value
+
+
+def _store(value: str) -> str:
+    from pytest_ragbench.engine.on_redis.address import Address, is_redis
+
+    if is_redis(value):
+        Address.parse(value)
+    elif "://" in value:
+        raise ValueError("must be a file, 'off', or redis://HOST:PORT/DB")
+    return value
 
 
 class RetrySettings(_Section):
@@ -254,7 +268,15 @@ class Settings(_Section):
         default="en", description="Language in which reports explain metrics."
     )
     questions: str | None = Field(default=None, description="Question file for tests that name none.")
-    store: str | None = Field(default=None, description="Store file, or 'off'. Default: in the pytest cache.")
+    store: Annotated[str, AfterValidator(_store)] | None = Field(
+        default=None,
+        description="Store file, 'off', or the URL of a Redis server. Default: a file in the pytest cache.",
+    )
+    run: str | None = Field(
+        default=None,
+        pattern=r"^[\w.-]{1,100}$",
+        description="Name of a run that is made by several commands: with Redis they share slots and budget.",
+    )
     history: str | None = Field(default=None, description="SQLite file that each run is added to.")
     junit_properties: bool = Field(
         default=True, description="Scores as properties of test cases in --junitxml."

@@ -97,10 +97,30 @@ def _questions(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _store(settings: Settings) -> Iterator[Check]:
-    from pytest_ragbench.building import store_path
+def _redis(url: str) -> Check:
+    from pytest_ragbench.engine.backend import StoreError
+    from pytest_ragbench.engine.places import backend_of
 
-    path = store_path(settings, Path(".pytest_cache/d/ragbench"))
+    store = backend_of(url)
+    assert store is not None
+    try:
+        store.write([store.ops.open_op()])
+    except StoreError as error:
+        return Check(
+            "store", "failed", f"{store.name}: {error}", "start the server, or set another store", Exit.USAGE
+        )
+    finally:
+        store.close()
+    return Check("store", "ok", store.name)
+
+
+def _store(settings: Settings) -> Iterator[Check]:
+    from pytest_ragbench.building import store_place
+
+    path = store_place(settings, Path(".pytest_cache/d/ragbench"))
+    if isinstance(path, str):
+        yield _redis(path)
+        return
     if path is None:
         yield Check("store", "warning", "off: every run pays for every call")
         return

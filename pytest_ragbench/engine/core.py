@@ -58,6 +58,9 @@ class Engine:
         one. None: replies are kept in memory.
     run_id
         The same for all workers of a run; requests of scope ``"run"`` are shared among those only.
+    session
+        The same for all processes that have the same tests, of a run that is made by several commands.
+        Default: as ``run_id``.
     limits
         By provider; a provider that is not named gets ``Limits()``.
     alone
@@ -85,6 +88,7 @@ class Engine:
         *,
         store: Place | None,
         run_id: str,
+        session: str | None = None,
         limits: Mapping[str, Limits] | None = None,
         alone: bool = False,
         meeting: Path | None = None,
@@ -98,6 +102,7 @@ class Engine:
     ) -> None:
         self._place = store
         self._run_id = run_id
+        self._session = session or run_id
         self._limits = dict(limits or {})
         self._alone = alone
         self._meeting = None if alone else meeting
@@ -281,7 +286,9 @@ class Engine:
     def _started(self) -> Running:
         thread = LoopThread("ragbench-engine")
         place, run_id, loop, warn = self._place, self._run_id, thread.loop, self._on_warning
-        meeting = meeting_of(place, run_id, loop, warn, alone=self._alone, folder=self._meeting)
+        meeting = meeting_of(
+            place, run_id, self._session, loop, warn, alone=self._alone, folder=self._meeting
+        )
         shelf = Shelf(backend_of(place), run_id, loop, warn)
         return Running(thread, shelf, meeting, Budget(self._caps, meeting.board))
 

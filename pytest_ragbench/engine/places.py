@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_ragbench.engine.backend import Backend
 from pytest_ragbench.engine.meeting import Meeting, here
+from pytest_ragbench.engine.on_redis.address import Address
 
 Place = Path | str
 """A file, or the URL of a Redis server."""
@@ -24,18 +25,24 @@ def backend_of(place: Place | None) -> Backend | None:
         from pytest_ragbench.engine.store import Store
 
         return Store(place, reader_busy=_READ)
-    raise NotImplementedError
+    from pytest_ragbench.engine.on_redis.store import RedisStore
+
+    return RedisStore(Address.parse(place))
 
 
 def meeting_of(
     place: Place | None,
     run_id: str,
+    session: str,
     loop: asyncio.AbstractEventLoop,
     warn: Callable[[str], None],
     *,
     alone: bool,
     folder: Path | None,
 ) -> Meeting:
-    """Where the run's processes meet. ``alone``, ``folder``: see :class:`~pytest_ragbench.engine.core.Engine`."""
-    store = place if isinstance(place, Path) else None
-    return here(store, run_id, alone=alone, folder=folder)
+    """Where the run's processes meet. For the parameters see :class:`~pytest_ragbench.engine.core.Engine`."""
+    if isinstance(place, str):
+        from pytest_ragbench.engine.on_redis.meeting import RedisMeeting
+
+        return RedisMeeting(Address.parse(place), run_id, session, loop, warn)
+    return here(place, run_id, alone=alone, folder=folder)

@@ -73,6 +73,9 @@ class Line(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._urgent or self._others)
 
+    def __len__(self) -> int:
+        return sum(not turn.done() for queue in (self._urgent, self._others) for turn in queue)
+
     def join(self, urgent: bool) -> asyncio.Future[T]:
         turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         (self._urgent if urgent else self._others).append(turn)

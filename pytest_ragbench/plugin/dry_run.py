@@ -160,12 +160,15 @@ class DryRun:
 
     def _tokens_of(self, judge: str) -> tuple[tuple[float, float], str]:
         """Prompt and completion tokens of a call, and where that is from."""
-        from pytest_ragbench import building
-        from pytest_ragbench.engine.store import Store, StoreError
+        from pathlib import Path
 
-        path = building.store_path(self._state.settings, self._state._cache())
-        if path is not None and path.is_file():
-            store = Store(path)
+        from pytest_ragbench import building
+        from pytest_ragbench.engine.backend import StoreError
+        from pytest_ragbench.engine.places import backend_of
+
+        place = building.store_place(self._state.settings, self._state._cache())
+        store = None if isinstance(place, Path) and not place.is_file() else backend_of(place)
+        if store is not None:
             try:
                 mean = store.mean_tokens("judge", judge.partition(":")[0])
             except StoreError:

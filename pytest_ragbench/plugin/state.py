@@ -238,11 +238,14 @@ class RunState:
     def describe(self) -> str:
         """Judge, embedder, service and store in one line."""
         from pytest_ragbench import building
+        from pytest_ragbench.engine.on_redis.address import shown as store_shown
         from pytest_ragbench.report.clean import clean
 
         settings = self.settings
-        store = building.store_path(settings, Path("cache"))
-        shown = "off" if store is None else str(store) if settings.store else "in the pytest cache"
+        store = building.store_place(settings, Path("cache"))
+        shown = (
+            "off" if store is None else store_shown(str(store)) if settings.store else "in the pytest cache"
+        )
         parts = [f"judge {self._judge_name()}", f"embedder {settings.embedder or 'local'}"]
         parts += [f"service {_shown(settings.rag.url)}"] if settings.rag.url else []
         parts.append(f"store {shown}")

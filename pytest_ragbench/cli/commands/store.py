@@ -12,7 +12,7 @@ import click
 from pytest_ragbench.cli.shared import configured, emit, json_option, settings_of, table
 
 if TYPE_CHECKING:
-    from pytest_ragbench.engine.store import Reply, Store
+    from pytest_ragbench.engine.backend import Backend, Reply
 
 _KINDS = click.Choice(["rag", "judge", "embedding"])
 
@@ -21,7 +21,7 @@ _KINDS = click.Choice(["rag", "judge", "embedding"])
 def command() -> None:
     """Show, prune and export the store: the replies that need not be paid for again.
 
-    It is the file that tests run in this directory use, or the one given by --store.
+    It is the file (or the Redis server) that tests run in this directory use, or the one given by --store.
 
     \b
       ragbench store show
@@ -40,12 +40,12 @@ def show(store: str | None, as_json: bool) -> None:
     tokens = _try(
         opened, lambda: sum(reply.prompt_tokens + reply.completion_tokens for reply in opened.items())
     )
-    data = {"file": str(opened.path), **stats, "tokens": tokens}
+    data = {"file": opened.name, **stats, "tokens": tokens}
 
     def text() -> str:
         rows = [[kind, f"{count:,}"] for kind, count in stats["by_kind"].items()]
         rows += [[f"  from {name}", f"{count:,}"] for name, count in stats["by_provider"].items()]
-        told = f"{opened.path}: {stats['replies']:,} replies, {_size(stats['bytes'])}, {tokens:,} tokens paid once"
+        told = f"{opened.name}: {stats['replies']:,} replies, {_size(stats['bytes'])}, {tokens:,} tokens paid once"
         return told + ("\n" + table(["kind", "replies"], rows) if rows else "")
 
     emit(data, text, as_json=as_json)
@@ -85,7 +85,7 @@ def prune(
     store: str | None, unused_days: float, run_days: float, max_mb: float, everything: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Delete what is no longer of use. Runs do the same by themselves, once a day."""
-    from pytest_ragbench.engine.store import DAY
+    from pytest_ragbench.engine.backend import DAY
 
     opened = _opened(store)
     before = _try(opened, opened.stats)
@@ -101,7 +101,7 @@ def prune(
     )
     after = _try(opened, opened.stats)
     data = {
-        "file": str(opened.path),
+        "file": opened.name,
         "deleted": deleted,
         "replies": after["replies"],
         "bytes": after["bytes"],
@@ -109,7 +109,7 @@ def prune(
     freed = before["bytes"] - after["bytes"]
     emit(
         data,
-        f"{opened.path}: {deleted:,} replies deleted ({_size(freed)}), {after['replies']:,} left",
+        f"{opened.name}: {deleted:,} replies deleted ({_size(freed)}), {after['replies']:,} left",
         as_json=as_json,
     )
 
@@ -154,20 +154,21 @@ def _exported(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _opened(store: str | None) -> Store:
+def _opened(store: str | None) -> Backend:
     """The store that the configuration names; UsageError where there is none."""
     from pytest_ragbench import building
-    from pytest_ragbench.engine.store import Store
+    from pytest_ragbench.engine.places import backend_of
     from pytest_ragbench.errors import UsageError
 
-    path = building.store_path(settings_of({"store": store}), _cache())
-    if path is None:
+    place = building.store_place(settings_of({"store": store}), _cache())
+    opened = backend_of(place)
+    if opened is None:
         raise UsageError("the store is switched off; name a file with --store")
-    if not path.is_file():
+    if isinstance(place, Path) and not place.is_file():
         raise UsageError(
-            f"{path}: there is no store yet; a run of tests makes it, or name another with --store"
+            f"{place}: there is no store yet; a run of tests makes it, or name another with --store"
         )
-    return Store(path)
+    return opened
 
 
 def _cache() -> Path | None:
@@ -175,14 +176,14 @@ def _cache() -> Path | None:
     return cache if cache.is_dir() else None
 
 
-def _try(store: Store, work: Callable[[], Any]) -> Any:
-    from pytest_ragbench.engine.store import StoreError
+def _try(store: Backend, work: Callable[[], Any]) -> Any:
+    from pytest_ragbench.engine.backend import StoreError
     from pytest_ragbench.errors import UsageError
 
     try:
         return work()
     except StoreError as error:
-        raise UsageError(f"{store.path}: {error}") from None
+        raise UsageError(f"{store.name}: {error}") from None
 
 
 def _moment(seconds: float) -> str:
