@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -97,7 +98,13 @@ class RunState:
         for key in ("record", "replay"):  # a test may change the directory before they are used
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
-        return load_settings(self._start(), root=self.config.rootpath, options=options)
+        return load_settings(
+            self._start(), root=self.config.rootpath, environ=self._environ(), options=options
+        )
+
+    def _environ(self) -> dict[str, str]:
+        """On another host, what the controller's variables say of ragbench holds where there are none."""
+        return {**((self._worker or {}).get("ragbench_environ") or {}), **os.environ}
 
     def base_of(self, option: str, given: str) -> Path:
         """What a path is relative to: the working directory on the command line, else the root."""
@@ -111,7 +118,8 @@ class RunState:
     def _start(self) -> Path:
         """The common directory of the test paths on the command line: configuration is sought from there up."""
         root = self.config.rootpath
-        if self._worker is not None and "ragbench_start" in self._worker:
+        here = self._worker is not None and self._worker.get("ragbench_root") == str(root)
+        if self._worker is not None and here:  # else the tests have been copied, to another host as a rule
             return Path(self._worker["ragbench_start"])
         given = [self.config.invocation_params.dir / str(arg).split("::")[0] for arg in self.config.args]
         paths = [path if path.is_dir() else path.parent for path in given if path.exists()]
@@ -220,9 +228,7 @@ class RunState:
         """Whether anything of the project, the command line or the environment speaks of ragbench."""
         if any(self.config.getoption(name) for name in SETTINGS) or self.config.getini("ragbench_questions"):
             return True
-        import os
-
-        if any(name.startswith("RAGBENCH_") for name in os.environ):
+        if any(name.startswith("RAGBENCH_") for name in self._environ()):
             return True
         start, root = self._start(), self.config.rootpath
         for directory in [start, *start.parents]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -20,9 +21,14 @@ class XdistHooks:
         node.workerinput["ragbench_run_id"] = self.state.run_id
         # The progress is registered by now, where there is one: xdist starts its workers last.
         node.workerinput["ragbench_progress"] = node.config.pluginmanager.hasplugin("ragbench-progress")
+        node.workerinput["ragbench_root"] = str(node.config.rootpath)
         node.workerinput["ragbench_start"] = str(self.state._start())
-        if host := self.state.model_host():
-            node.workerinput["ragbench_models"] = (host.port, host.secret.hex())
+        if node.gateway.spec.popen:
+            if host := self.state.model_host():
+                node.workerinput["ragbench_models"] = (host.port, host.secret.hex())
+        else:  # other hosts load their own, and have variables of their own
+            variables = os.environ.items()
+            node.workerinput["ragbench_environ"] = {k: v for k, v in variables if k.startswith("RAGBENCH_")}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:

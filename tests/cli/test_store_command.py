@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
+from pytest_ragbench.cli.checks import _store
+from pytest_ragbench.engine.backend import DAY, Reply
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.store import DAY, Reply, Store, put_op
+from pytest_ragbench.engine.places import backend_of
+from pytest_ragbench.engine.store import Store, put_op
+from pytest_ragbench.settings import load_settings
 from tests.cli.conftest import Cli
+from tests.servers.redis_server import BINARY, MISSING, redis_server
 
 
 @pytest.fixture
@@ -51,6 +57,35 @@ def test_export(cli: Cli, store: Store) -> None:
     assert [line["reply"] for line in lines] == [{"говорит": "old"}, {"говорит": "new"}]
     assert lines[0]["prompt_tokens"] == 10
     assert len(cli("store", "export", "-").out.splitlines()) == 3
+
+
+def test_a_store_in_redis(cli: Cli, tmp_path: Path) -> None:
+    pytest.importorskip("redis")
+    if BINARY is None:
+        pytest.skip(MISSING)
+    now, owner = time.time(), Owner.here()
+    with redis_server(tmp_path, ["--requirepass", "geheim"]) as server:
+        url = server.url.replace("//", "//:geheim@")
+        store = backend_of(url)
+        assert store is not None
+        for name, age in (("old", 40.0), ("new", 0.0)):
+            moment = now - age * DAY
+            reply = Reply(name, "judge", "openai", None, moment, moment, json.dumps({"говорит": name}), 10, 2)
+            store.write([store.ops.put_op(reply, owner)])
+        store.close()
+        cli.write("ragbench.toml", f'store = "{url}"\n')
+        told = cli("store", "show", "--json").data
+        assert told["file"] == f"redis://:***@127.0.0.1:{server.port}/0"
+        assert (told["replies"], told["tokens"]) == (2, 24)
+        assert cli("store", "prune", "--unused-days", "30", "--json").data["deleted"] == 1
+        assert json.loads(cli("store", "export", "-").out)["reply"] == {"говорит": "new"}
+        assert [check.state for check in _store(load_settings(tmp_path))] == ["ok"]
+    ran = cli("store", "show")
+    assert ran.code == 4
+    assert f"redis://:***@127.0.0.1:{server.port}/0: " in ran.err
+    [check] = _store(load_settings(tmp_path))
+    assert check.state == "failed"
+    assert "geheim" not in ran.err + repr(check)
 
 
 def test_no_store_and_no_database(cli: Cli) -> None:
