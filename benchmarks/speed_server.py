@@ -174,16 +174,18 @@ def app() -> web.Application:
     return found
 
 
-async def serve(port: int) -> None:
+async def serve(host: str, port: int) -> None:
     runner = web.AppRunner(app(), access_log=None, handler_cancellation=True)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
-    host, bound = runner.addresses[0][:2]
-    print(f"http://{host}:{bound}", flush=True)
+    await web.TCPSite(runner, host, port, backlog=1024).start()
+    name, bound = runner.addresses[0][:2]
+    print(f"http://{name}:{bound}", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
-    asyncio.run(serve(parser.parse_args().port))
+    parser.add_argument("--host", default="127.0.0.1")
+    given = parser.parse_args()
+    asyncio.run(serve(given.host, given.port))

@@ -1,0 +1,60 @@
+"""Workers in folders of their own, as on other hosts: what they share is a Redis server."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tests.plugin.conftest import Project
+from tests.servers.rag_server import default_answer, rag_server
+from tests.servers.redis_server import BINARY, MISSING, redis_server
+
+TESTS = """
+import pytest
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_one(rag_sample): ...
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_other(rag_sample): ...
+"""
+
+
+@pytest.mark.skipif(BINARY is None, reason=MISSING)
+def test_hosts_share_calls_slots_and_budget(project: Project) -> None:
+    pytest.importorskip("redis")
+    lock, out, peak = threading.Lock(), 0, 0
+
+    def answer(question: str) -> dict[str, object]:
+        nonlocal out, peak
+        with lock:
+            out += 1
+            peak = max(peak, out)
+        time.sleep(0.05)
+        with lock:
+            out -= 1
+        return default_answer(question)
+
+    tests = project.path / "tests"
+    for folder in ("tests", "redis", "host a", "host b"):
+        (project.path / folder).mkdir()
+    (tests / "test_a.py").write_text(TESTS)
+    (tests / "q.jsonl").write_text("".join(f'{{"id": "q{n}", "question": "Q{n}?"}}\n' for n in range(6)))
+    with redis_server(project.path / "redis") as redis, rag_server(answer) as service:
+        (tests / "ragbench.toml").write_text(
+            f'store = "{redis.url}"\n[rag]\nurl = "{service.url}"\nmax_concurrency = 2\n[budget]\nmax_calls = 4\n'
+        )
+        hosts = [f"--tx=popen//chdir={project.path / name}" for name in ("host a", "host b")]
+        ran = project.run("-d", *hosts, f"--rsyncdir={tests}", "--ragbench-json=out.json", str(tests))
+    ran.assert_outcomes(passed=8, errors=4)
+    assert ran.ret == 8
+    assert (
+        len(service.questions) == len(set(service.questions)) == 4
+    )  # each once, and no more than the budget
+    assert peak <= 2
+    report = project.report()
+    assert sorted(str(each["kind"]) for each in report["results"]) == ["None"] * 8 + ["budget"] * 4
+    assert sum("max_calls 4" in (record["message"] or "") for record in report["results"]) == 4
+    assert not list((project.path / "host a").rglob("*.sqlite*"))
