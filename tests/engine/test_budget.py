@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent
@@ -176,6 +176,7 @@ def test_retry_after_silences_everybody(clock: Clock, tmp_path: Path) -> None:
     assert other.limit(16) == 8
 
 
+@settings(deadline=None)
 @given(per_minute=st.integers(1, 600), steps=st.lists(st.floats(0, 20), min_size=1, max_size=80))
 def test_no_minute_gets_more_requests_than_its_rate(per_minute: int, steps: list[float]) -> None:
     clock = Clock()
