@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench.gates.baseline import Baseline
@@ -12,8 +13,8 @@ from pytest_ragbench.gates.verdicts import Conditions, evaluate
 from pytest_ragbench.mutation.rules import KINDS
 from pytest_ragbench.mutation.running import Trial, caught, summary
 
-_SURVIVORS = 20
-"""So many are shown for each metric."""
+_SURVIVORS = 2
+"""So many of each kind are shown for each metric."""
 
 
 def outcome(
@@ -102,6 +103,19 @@ def against_gates(
     return found
 
 
+def _gate_lines(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One for each gate and verdict, with the kinds that get it; a ``!`` marks what should not be."""
+    if gates:
+        yield "gates, if every question that can be changed so were (changed/all):"
+    together: dict[tuple[str, str, bool], list[str]] = {}
+    for gate in gates:
+        kinds = together.setdefault((gate["gate"], gate["verdict"], gate["good"]), [])
+        kinds.append(f"{gate['kind']} {gate['n_changed']}/{gate['n_total']}")
+    for (name, verdict, good), kinds in sorted(together.items()):
+        mark = "  " if (verdict == "FAIL") != good else "! "
+        yield f"  {mark}{verdict:<10} {name}   {'still good: ' if good else ''}{', '.join(kinds)}"
+
+
 def text(told: Mapping[str, Any], columns: int = 200) -> list[str]:
     """Lines for people."""
     from pytest_ragbench.report.clean import one_line
@@ -130,21 +144,17 @@ def text(told: Mapping[str, Any], columns: int = 200) -> list[str]:
         lines += [f"  {', '.join(shares)}"] if shares else []
         survivors = each["survivors"]
         lines += ["  judged wrongly:"] if survivors else []
-        for one in survivors[:_SURVIVORS]:
+        seen = Counter[str]()
+        for one in survivors:
+            seen[one["kind"]] += 1
+            if seen[one["kind"]] > _SURVIVORS:
+                continue
             what = "failed, but is as good as before" if one["good"] else "passed, but is wrong"
             lines.append(
                 f"    {one['kind']:<16} {what}   {one_line(one['id'], 60)}   {one_line(one['change'], 100)}   "
                 f"{one_line(one['answer'] or '', 160)}"
             )
-        if len(survivors) > _SURVIVORS:
-            lines.append(f"    ... and {len(survivors) - _SURVIVORS} more (JSON has all)")
-    if told["gates"]:
-        lines.append("gates, if every question that can be changed so were:")
-    for gate in told["gates"]:
-        fine = (gate["verdict"] == "FAIL") != gate["good"]
-        mark = "  " if fine else "! "
-        lines.append(
-            f"  {mark}{gate['verdict']:<10} {gate['gate']}   {gate['kind']}"
-            f"{' (still good)' if gate['good'] else ''}, {gate['n_changed']} of {gate['n_total']} questions"
-        )
+        if rest := sum(max(0, count - _SURVIVORS) for count in seen.values()):
+            lines.append(f"    ... and {rest} more (JSON has all)")
+    lines += list(_gate_lines(told["gates"]))
     return lines

@@ -215,19 +215,30 @@ async def try_out(made: Sequence[tuple[Original, Variant]]) -> list[Trial]:
 
     check_trials(made)
 
+    asked: dict[tuple[str, int, str, bool], asyncio.Future[Score]] = {}
+
+    def scored(original: Original, variant: Variant) -> asyncio.Future[Score]:
+        """Grades of one metric come from one call."""
+        key = (original.metric, id(original.sample), variant.kind, original.part is None)
+        if key not in asked:
+            metric = check(original.metric, variant.sample, original.options)
+            asked[key] = asyncio.ensure_future(
+                decide(
+                    metric,
+                    variant.sample,
+                    judge=original.judge,
+                    embedder=original.embedder,
+                    options=original.options,
+                    limit=original.threshold if original.part is None else None,
+                    votes=original.votes,
+                )
+            )
+        return asked[key]
+
     async def one(original: Original, variant: Variant) -> Trial:
-        metric = check(original.metric, variant.sample, original.options)
         limit = original.threshold
         try:
-            score = await decide(
-                metric,
-                variant.sample,
-                judge=original.judge,
-                embedder=original.embedder,
-                options=original.options,
-                limit=limit if original.part is None else None,
-                votes=original.votes,
-            )
+            score = await scored(original, variant)
         except UndefinedScore as error:
             return _trial(original, variant, None, None, f"undefined: {error}")
         except Unscored as error:

@@ -165,8 +165,10 @@ class Grader:
 
     def __init__(self, *, dead: bool = False) -> None:
         self.dead = dead
+        self.asked = 0
 
     async def ask(self, task: Task[Any]) -> Answered[Any]:
+        self.asked += 1
         if self.dead:
             raise JudgeError("down", code="timeout")
         grade = 1 if task.answer in task.contexts else 0  # type: ignore[attr-defined]
@@ -237,10 +239,10 @@ def test_gates_are_decided_again_for_faulty_runs(cli: Cli) -> None:  # noqa: F81
     # Against the run itself: four questions changed are too few to be sure.
     assert decided["no worse than baseline", "added_claim"]["verdict"] == "UNDECIDED"
     assert {gate["gate"].split(" ")[0] for gate in ran.data["gates"]} == {"faithfulness"}
-    assert (
-        "FAIL       faithfulness mean >= 0.9   added_claim, 4 of 4 questions"
-        in cli("mutate", "run.json", "--judge", "local", *rules).out
-    )
+    shown = cli("mutate", "run.json", "--judge", "local", *rules).out
+    assert "    FAIL       faithfulness mean >= 0.9   number 4/4, " in shown
+    assert "  ! UNDECIDED  faithfulness no worse than baseline   number 4/4, " in shown
+    assert "    PASS       faithfulness mean >= 0.9   still good: " in shown
 
 
 def test_rankings_of_a_run_without_a_judge(cli: Cli) -> None:  # noqa: F811
@@ -294,6 +296,10 @@ def test_a_grade_is_mutated_by_its_name() -> None:
     trials = asyncio.run(try_out(variants_of([replace(original, judge=grader)])))
     assert {trial.kind: trial.survived for trial in trials}["number"] is False
     assert {trial.metric for trial in trials} == {"search_rag_groundedness"}
+    other = replace(original, name="search_rag_answer_correctness", part="answer_correctness", judge=grader)
+    grader.asked = 0
+    both = asyncio.run(try_out(variants_of([replace(original, judge=grader), other])))
+    assert (len(both), grader.asked) == (2 * len(trials), len(trials))  # two grades of each call
     dead = asyncio.run(try_out(variants_of([replace(original, judge=Grader(dead=True))])))
     assert {trial.passed for trial in dead} == {None}
     assert caught(dead) is None
