@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +71,7 @@ class RunState:
     def run_id(self) -> str:
         """The same in all processes of a run."""
         if self._run_id is None:
-            from pytest_ragbench.building import new_run_id
-
-            self._run_id = new_run_id()
+            self._run_id = uuid.uuid4().hex
         return self._run_id
 
     @property
