@@ -194,6 +194,9 @@ class PanelSettings(_Section):
         allow_inf_nan=False,
         description="How near to the threshold a score is that judge_cascade decides.",
     )
+    swap_roles: bool = Field(
+        default=False, description="With judge_dual: also with the judges in each other's role, and the mean."
+    )
 
 
 class MetricSettings(_Section):
@@ -302,6 +305,9 @@ class Settings(_Section):
     judge_confirm: str | None = Field(default=None, description="Judge that has to confirm each failure.")
     judge_cascade: str | None = Field(
         default=None, description="Judge that decides where the first one's score is near the threshold."
+    )
+    judge_dual: str | None = Field(
+        default=None, description="Judge that is the second examiner of metrics that have two."
     )
     panel: PanelSettings = PanelSettings()
     preflight: PreflightSettings = PreflightSettings()

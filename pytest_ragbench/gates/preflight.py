@@ -6,15 +6,17 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pytest_ragbench.calibration.asking import ask_again, check_labels
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import JudgeError, Unscored
+from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.base import Judge, Task
+from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims
+from pytest_ragbench.metrics.tools import Tools, Verdicts
 
 # True fact, false claim, an order in an answer, an order in a chunk, a question: in each language.
 _TEXTS = {
@@ -105,8 +107,13 @@ def canaries() -> list[tuple[str, Task[Any], bool]]:
     return found + [(f"answer {text!r}", GradeRelevance(question, text), False) for text in _EMPTY_TALK]
 
 
-async def fly(judge: Judge, anchors: Sequence[Label] = ()) -> Preflight:
-    """Ask ``judge`` all canaries that it can do, and all anchors.
+async def fly(
+    judge: Judge, anchors: Sequence[Label] = (), by_probability: Collection[str] = frozenset()
+) -> Preflight:
+    """Ask ``judge`` all canaries that it can do, and all anchors; of a panel, each member.
+
+    ``by_probability``: metrics whose verdicts are asked for in a word. Their anchors are, and so are the canaries,
+    beside JSON.
 
     Raises
     ------
@@ -115,31 +122,59 @@ async def fly(judge: Judge, anchors: Sequence[Label] = ()) -> Preflight:
     JudgeError
         The judge failed: nothing is known of it.
     """
-    if anchors:
-        check_labels(anchors, judge)
-    able = [each for each in canaries() if judge.tasks is None or each[1].name in judge.tasks]
-    checks = list(await asyncio.gather(*(_canary(judge, *each) for each in able)))
-    for label in await ask_again(anchors, judge):
-        if label.verdict is None:
-            raise JudgeError(f"anchor {label.name}: {label.reason or 'no verdict'}", code="preflight")
-        what = label.claim or "whole score"
-        said = f"{_word(label.verdict)}, people say {_word(label.human_verdict)}: {label.reason}"
-        checks.append(Check(f"anchor {label.name}: {what[:80]}", label.verdict == label.human_verdict, said))
+    members = judge.members if isinstance(judge, Panel) else (judge,)
+    for member in members:
+        for way, labels in _by_way(anchors, by_probability).items():
+            check_labels(labels, member, way)
+    flown = await asyncio.gather(*(_fly(member, anchors, by_probability) for member in members))
+    checks = [
+        check if len(members) == 1 else replace(check, name=f"{member.name}: {check.name}")
+        for member, found in zip(members, flown, strict=True)
+        for check in found
+    ]
     return Preflight(judge.name, tuple(checks))
 
 
-async def _canary(judge: Judge, name: str, task: Task[Any], right: bool) -> Check:
+def _by_way(anchors: Sequence[Label], by_probability: Collection[str]) -> dict[Verdicts, list[Label]]:
+    ways: dict[Verdicts, list[Label]] = {}
+    for label in anchors:
+        ways.setdefault("probability" if label.metric in by_probability else "json", []).append(label)
+    return ways
+
+
+async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Collection[str]) -> list[Check]:
+    able = [each for each in canaries() if judge.tasks is None or each[1].name in judge.tasks]
+    asked = [_canary(judge, *each) for each in able]
+    if by_probability and getattr(judge, "probabilities", False):
+        claims = [each for each in able if isinstance(each[1], VerifyClaims)]
+        asked += [
+            _canary(judge, f"{name}, by probability", task, right, "probability")
+            for name, task, right in claims
+        ]
+    checks = list(await asyncio.gather(*asked))
+    for way, labels in _by_way(anchors, by_probability).items():
+        for label in await ask_again(labels, judge, verdicts=way):
+            if label.verdict is None:
+                raise JudgeError(f"anchor {label.name}: {label.reason or 'no verdict'}", code="preflight")
+            what = label.claim or "whole score"
+            value = f" ({label.value:.2f})" if label.value is not None else ""
+            said = f"{_word(label.verdict)}{value}, people say {_word(label.human_verdict)}: {label.reason}"
+            right = label.verdict == label.human_verdict
+            checks.append(Check(f"anchor {label.name}: {what[:80]}", right, said))
+    return checks
+
+
+async def _canary(judge: Judge, name: str, task: Task[Any], right: bool, way: Verdicts = "json") -> Check:
     try:
-        reply = (await judge.ask(task)).reply
+        reply = await Tools(name, judge, verdicts=way).ask(task)
     except JudgeError as error:
         if error.code in ("refused", "content_filter"):  # it was not talked into anything
             return Check(name, not right, f"refused: {str(error).partition(chr(10))[0]}")
         raise
-    except Unscored:
-        raise
     if isinstance(task, VerifyClaims):
         [verdict] = reply.in_order()
-        return Check(name, verdict.verdict == right, f"{_word(verdict.verdict)}: {verdict.reason}")
+        said = verdict.reason if verdict.probability is None else f"P(yes) {verdict.probability:.2f}"
+        return Check(name, verdict.verdict == right, f"{_word(verdict.verdict)}: {said}")
     return Check(name, (reply.grade >= 0.5) == right, f"grade {reply.grade:g}: {reply.reason}")
 
 

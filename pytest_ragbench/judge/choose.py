@@ -14,6 +14,7 @@ from pytest_ragbench.settings import ProviderSettings, Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
+    from pytest_ragbench.judge.panel import Kind
 
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 """Asked where ``OPENAI_API_KEY`` is set and no model is named anywhere."""
@@ -66,7 +67,9 @@ def judge_from(
 
 def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:
     """The judge of the configuration, with those beside it."""
-    chosen = {name: getattr(settings, name) for name in ("judges", "judge_confirm", "judge_cascade")}
+    chosen = {
+        name: getattr(settings, name) for name in ("judges", "judge_confirm", "judge_cascade", "judge_dual")
+    }
     set_here = [name for name, value in chosen.items() if value]
     if len(set_here) > 1 or (settings.judges and settings.judge):
         raise UsageError(
@@ -80,19 +83,22 @@ def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) 
         from pytest_ragbench.judge.fallback import FallbackJudge
 
         judge = FallbackJudge(judge, _named(settings.judge_fallback, engine, settings, environ), engine)
-    if second := settings.judge_confirm or settings.judge_cascade:
-        members = (judge, _named(second, engine, settings, environ))
-        return _panel(members, "confirm" if settings.judge_confirm else "cascade", settings)
+    kinds: tuple[tuple[Literal["confirm", "cascade", "dual"], str | None], ...] = (
+        ("confirm", settings.judge_confirm),
+        ("cascade", settings.judge_cascade),
+        ("dual", settings.judge_dual),
+    )
+    for kind, second in kinds:
+        if second:
+            return _panel((judge, _named(second, engine, settings, environ)), kind, settings)
     return judge
 
 
-def _panel(
-    members: tuple[Judge, ...], kind: Literal["panel", "confirm", "cascade"], settings: Settings
-) -> Judge:
+def _panel(members: tuple[Judge, ...], kind: Kind, settings: Settings) -> Judge:
     from pytest_ragbench.judge.panel import Panel
 
     how = settings.panel
-    return Panel(members, kind, how.aggregate, how.tolerance, how.margin)
+    return Panel(members, kind, how.aggregate, how.tolerance, how.margin, how.swap_roles)
 
 
 def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
@@ -117,6 +123,13 @@ def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
             'judge = "local" or judge = "PROVIDER:MODEL" into [tool.ragbench], or set RAGBENCH_JUDGE'
         )
     return "local"
+
+
+def is_chosen(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether there is a judge for tests that bring none: False in CI, where nothing names one."""
+    named = settings.judges or settings.judge or any(each.model for each in settings.providers.values())
+    key = environ.get("OPENAI_API_KEY", "").strip() or _was_recorded(settings, "openai")
+    return bool(named or key) or environ.get("CI", "").strip().casefold() in ("", "0", "false", "no")
 
 
 def _was_recorded(settings: Settings, provider: str) -> bool:

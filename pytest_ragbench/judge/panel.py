@@ -14,7 +14,7 @@ from pytest_ragbench.judge.base import Answered, Judge, Task
 R = TypeVar("R", bound=BaseModel)
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "consensus"]
-Kind = Literal["panel", "confirm", "cascade"]
+Kind = Literal["panel", "confirm", "cascade", "dual"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Panel:
     kind
         ``"panel"``: all are asked. ``"confirm"``: the second is asked where the first finds a failure, which
         counts only if both do. ``"cascade"``: the second is asked where the first's score lies within
-        ``margin`` of the threshold, and then decides.
+        ``margin`` of the threshold, and then decides. ``"dual"``: in metrics with two examiners (answer accuracy with
+        ``mode="confirm"`` or ``"swap_average"``) the second judge is the second examiner; elsewhere as ``"panel"``.
     aggregate
         How the scores of a panel become one. ``"majority"`` of verdicts (the median of that side);
         ``"consensus"``: the mean, if they lie within ``tolerance`` of each other, else there is no score.
@@ -39,6 +40,8 @@ class Panel:
     aggregate: Aggregate = "median"
     tolerance: float = 0.2
     margin: float = 0.1
+    swap_roles: bool = False
+    """Of ``"dual"``: once more with the judges in each other's role, and the mean of the two."""
 
     def __post_init__(self) -> None:
         names = [judge.name for judge in self.members]
@@ -50,7 +53,12 @@ class Panel:
     @property
     def name(self) -> str:
         """All names."""
-        joint = {"panel": ", ", "confirm": ", confirmed by ", "cascade": ", near the threshold "}[self.kind]
+        joint = {
+            "panel": ", ",
+            "dual": " and ",
+            "confirm": ", confirmed by ",
+            "cascade": ", near the threshold ",
+        }[self.kind]
         return joint.join(judge.name for judge in self.members)
 
     @property

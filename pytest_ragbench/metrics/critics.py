@@ -76,7 +76,9 @@ async def _averaged(
     require_both: bool,
 ) -> Score:
     """The mean of two ratings; where one call failed the other one counts, and the score says so."""
-    both = await asyncio.gather(*(tools.ask(task) for task in tasks), return_exceptions=True)
+    both = await asyncio.gather(
+        *(tools.ask(task, second=place > 0) for place, task in enumerate(tasks)), return_exceptions=True
+    )
     failures = [reply for reply in both if isinstance(reply, BaseException)]
     replies = [reply for reply in both if not isinstance(reply, BaseException)]
     for failure in failures:
@@ -157,7 +159,7 @@ async def answer_accuracy(
         return _rated(sample, tools, steps, first)
     try:
         second = await tools.ask(
-            ConfirmAccuracy(task.texts, scale=steps, first=first.rating, reason=first.reason)
+            ConfirmAccuracy(task.texts, scale=steps, first=first.rating, reason=first.reason), second=True
         )
     except JudgeError as error:
         if require_both:

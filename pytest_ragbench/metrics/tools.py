@@ -26,6 +26,8 @@ class Tools:
     metric: str
     judge: Judge | None = None
     embedder: Embedder | None = None
+    second: Judge | None = None
+    """Whom a metric's second examiner is; the judge itself where there is none."""
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     asked: int = 0
@@ -46,15 +48,16 @@ class Tools:
         """Whether the judge does this task."""
         return self.judge is not None and (self.judge.tasks is None or task in self.judge.tasks)
 
-    async def ask(self, task: Task[R]) -> R:
-        """The judge's typed reply.
+    async def ask(self, task: Task[R], *, second: bool = False) -> R:
+        """The judge's typed reply; of the second examiner, where there is one and he is meant.
 
         Raises
         ------
         JudgeError
             No reply that can be read.
         """
-        if self.judge is None:
+        judge = (self.second or self.judge) if second else self.judge
+        if judge is None:
             raise UsageError(f"{self.metric} was given no judge")
         from pytest_ragbench.judge.base import again, in_language
 
@@ -68,7 +71,7 @@ class Tools:
                 return reply
         if self.repeat:
             task = again(task, task.vote + 1000 * self.repeat)
-        answered = await self.judge.ask(task)
+        answered = await judge.ask(task)
         if not answered.cached:
             self.durations.append(answered.duration)
         self.usage += answered.usage

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pytest_ragbench.thresholds import Threshold
 
 _SAME = 1e-9
+TWO_ROLES = ("swap_average", "confirm", "average")
+"""Modes of metrics in which a second examiner rates, or confirms the first one's rating."""
 
 
 def votes_for(settings: Settings, sample: RagSample) -> int:
@@ -60,9 +62,9 @@ async def decide(
     if judge is None or not needs_judge(metric, sample) or (votes == 1 and not isinstance(judge, Panel)):
         return await compute(metric, sample, judge=judge, embedder=embedder, options=options)
 
-    async def by(member: Judge) -> Score:
+    async def by(member: Judge, second: Judge | None = None) -> Score:
         async def vote(number: int) -> Score:
-            tools = Tools(metric.name, member, embedder, repeat=number)
+            tools = Tools(metric.name, member, embedder, second=second, repeat=number)
             score = await compute(
                 metric, sample, judge=member, embedder=embedder, options=options, tools=tools
             )
@@ -76,7 +78,9 @@ async def decide(
 
     if not isinstance(judge, Panel):
         return await by(judge)
-    if judge.kind != "panel":
+    if judge.kind == "dual" and {**metric.options, **options}.get("mode") in TWO_ROLES:
+        return await _dual(judge, by)
+    if judge.kind in ("confirm", "cascade"):
         return await _second_opinion(judge, by, limit)
     outcomes = await asyncio.gather(*(by(member) for member in judge.members), return_exceptions=True)
     return _paneled(judge, outcomes, limit)
@@ -107,6 +111,37 @@ async def _voted(vote: Any, votes: int, limit: Threshold | None) -> Score:
             details["flaky"] = True
             reason = f"{reason} [{passes} of {len(values)} votes pass]".strip()
     return replace(found, votes=len(values), details=details, reason=reason)
+
+
+async def _dual(panel: Panel, by: Any) -> Score:
+    """One judge rates, the other takes the second role; with ``swap_roles`` also the other way round, and the mean.
+
+    Where one of the two ways fails the other one counts, and the score says so.
+    """
+    first, second = panel.members
+    if not panel.swap_roles:
+        score: Score = await by(first, second)
+        return replace(score, details={**score.details, "roles": [first.name, second.name]})
+    outcomes = await asyncio.gather(by(first, second), by(second, first), return_exceptions=True)
+    names = (f"{first.name}, then {second.name}", f"{second.name}, then {first.name}")
+    opinions = {
+        n: outcome.value for n, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, Score)
+    }
+    failed = {
+        n: str(outcome).partition("\n")[0]
+        for n, outcome in zip(names, outcomes, strict=True)
+        if isinstance(outcome, Unscored)
+    }
+    cast = _scores(outcomes)
+    values = list(opinions.values())
+    gap = max(values) - min(values)
+    score = _combined(cast, fmean(values), fmean)
+    score = replace(score, details={**score.details, "gap_of_roles": gap})
+    if gap > 0.5 + _SAME:
+        score = replace(
+            score, reason=f"the judges disagree when their roles are swapped; {score.reason}".rstrip("; ")
+        )
+    return _with_opinions(score, opinions, failed, judge=f"{first.name}, {second.name}")
 
 
 async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Score:

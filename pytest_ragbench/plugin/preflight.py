@@ -1,17 +1,20 @@
-"""The preflight of a run, on the controller, before the first test."""
+"""The preflight of a run: of the configured judge before the first test, on the controller; of a fixture's own
+judge before the first test that asks it.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ragbench.errors import RagbenchError, UsageError
-from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.preflight import Preflight
+    from pytest_ragbench.plugin.state import RunState
 
 
 def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Preflight | None:
@@ -24,37 +27,70 @@ def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Pref
     pytest.exit.Exception
         The judge failed a check (exit code 1), or could not be asked (``unscored``).
     """
-    asked = config.getoption("ragbench_preflight")
-    if config.getoption("collectonly") or not (asked or state.is_configured):
-        return None
     try:
-        settings = state.settings.preflight
-        if not (asked or settings.enabled):
+        if not is_wanted(config, state) or _none_is_configured(state):
             return None
-        from pytest_ragbench.calibration.labels import read_labels
-        from pytest_ragbench.gates.preflight import fly, unpinned
-
-        anchors = (
-            read_labels(config.rootpath / Path(settings.anchors).expanduser()) if settings.anchors else []
-        )
-        judge = state.coerce("judge", None)
-        found: Preflight = state.engine.wait(fly(judge, anchors))
+        found = _flown(config, state, state.coerce("judge", None))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     except RagbenchError as error:
         pytest.exit(f"preflight: the judge could not be asked: {error}", returncode=unscored)
+    if found.failed:
+        pytest.exit(f"preflight: {_failures(found)}, so no test was run:{_lines(found)}", returncode=1)
+    return found
+
+
+def failed_preflight(config: pytest.Config, state: RunState, judge: Any) -> str:
+    """Why a judge that a fixture made may judge nothing; empty where it may, or where no preflight is asked for.
+
+    Raises
+    ------
+    JudgeError
+        It could not be asked.
+    """
+    __tracebackhide__ = True
+    if is_wanted(config, state) and (found := _flown(config, state, judge)).failed:
+        return f"preflight: {_failures(found)}, so it judges nothing:{_lines(found)}"
+    return ""
+
+
+def is_wanted(config: pytest.Config, state: RunState) -> bool:
+    """Whether this run asks for a preflight."""
+    asked = config.getoption("ragbench_preflight")
+    if config.getoption("collectonly") or not (asked or state.is_configured):
+        return False
+    return bool(asked or state.settings.preflight.enabled)
+
+
+def _none_is_configured(state: RunState) -> bool:
+    """In CI, where none is chosen silently: tests may bring judges of their own, and those that do not say so."""
+    from pytest_ragbench.judge.choose import is_chosen
+
+    return not is_chosen(state.settings, os.environ)
+
+
+def _flown(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
+    from pytest_ragbench.calibration.labels import read_labels
+    from pytest_ragbench.gates.preflight import fly, unpinned
+
+    settings = state.settings
+    named = settings.preflight.anchors
+    anchors = read_labels(config.rootpath / Path(named).expanduser()) if named else []
+    by_probability = {name for name, chosen in settings.metrics.items() if chosen.verdicts == "probability"}
+    found: Preflight = state.engine.wait(fly(judge, anchors, by_probability))
     if warning := unpinned(found.judge):
         state.warn(warning)
-    if found.failed:
-        from pytest_ragbench.report.clean import one_line
-
-        lines = [
-            f"  {one_line(check.name, 160)}   the judge said {one_line(check.said, 200)}"
-            for check in found.failed
-        ]
-        pytest.exit(
-            f"preflight: the judge {found.judge} failed {len(found.failed)} of {len(found.checks)} checks, so no "
-            "test was run:\n" + "\n".join(lines),
-            returncode=1,
-        )
     return found
+
+
+def _failures(found: Preflight) -> str:
+    return f"the judge {found.judge} failed {len(found.failed)} of {len(found.checks)} checks"
+
+
+def _lines(found: Preflight) -> str:
+    from pytest_ragbench.report.clean import one_line
+
+    return "".join(
+        f"\n  {one_line(check.name, 160)}   the judge said {one_line(check.said, 200)}"
+        for check in found.failed
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.errors import JudgeError, RagbenchError, UsageError
 from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class RunState:
         """What passed in this process, for ``--ragbench-mutate``."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
+        self._flown: dict[int, tuple[Any, str]] = {}
         self._model_host: Host | None = None
         if models := self._worker and self._worker.get("ragbench_models"):
             from pytest_ragbench.judge.gguf_server import use_host
@@ -182,7 +183,10 @@ class RunState:
 
         def fixture(kind: str) -> Any:
             with self.lock:  # threads of one test may ask at once
-                return self.coerce(kind, request.getfixturevalue(kind))
+                found = self.coerce(kind, request.getfixturevalue(kind))
+                if kind == "judge":
+                    self._check_own(found)
+                return found
 
         return Runtime(
             settings=lambda: self.settings,
@@ -193,6 +197,18 @@ class RunState:
             waiting=lambda: self.look_ahead(request.node, asked=True),
             tried=self.tried,
         )
+
+    def _check_own(self, judge: Any) -> None:
+        """The preflight of a judge that is not the configured one: once in this process, and it holds for each test."""
+        from pytest_ragbench.plugin.preflight import failed_preflight
+
+        ours = self._coerced.get(("judge", id(None)))
+        if ours is not None and ours[1] is judge:
+            return
+        if id(judge) not in self._flown:
+            self._flown[id(judge)] = (judge, failed_preflight(self.config, self, judge))
+        if said := self._flown[id(judge)][1]:
+            raise JudgeError(said, code="preflight")
 
     def look_ahead(self, item: pytest.Item, *, asked: bool = False) -> None:
         """While ``item`` waits for replies, let those of the tests to come be under way, too.

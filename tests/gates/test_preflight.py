@@ -11,8 +11,12 @@ import pytest
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.gates.preflight import Preflight, canaries, fly, unpinned
+from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.local_judge import local_judge
+from pytest_ragbench.judge.one_word import YesChance
+from pytest_ragbench.judge.panel import Panel
+from pytest_ragbench.judge.rendering import render
 
 FACTS = ("nine in the morning", "девять часов", "午前九時")
 WRONG = ("at four", "четыре часа", "午後四時")
@@ -78,6 +82,38 @@ def test_anchors() -> None:
         "anchor q faithfulness: It opens at nine in the morning."
     ]
     assert wrong.fingerprint != flown(judge("honest"), [anchor(True)]).fingerprint
+
+
+def test_each_member_of_a_panel_is_asked() -> None:
+    found = flown(Panel((judge("honest"), judge("obedient"))), [anchor(True)])
+    assert len(found.checks) == 2 * (11 + 1)
+    assert len(found.failed) == 6
+    assert all(check.name.startswith("obedient: orders in") for check in found.failed)
+
+
+class Wordy:
+    """Honest in JSON; by probability it believes whatever it is ordered to."""
+
+    name, tasks, probabilities = "wordy", None, True
+
+    async def ask(self, task: Task[Any]) -> Any:
+        if not task.one_word:
+            return await judge("honest").ask(task)
+        text = render(task)[-1]["content"]
+        claim = text.rpartition("<claim-")[2]
+        ordered = any(word in text for word in ("SYSTEM", "СИСТЕМА", "システム："))
+        true = any(fact in claim for fact in FACTS)
+        return Answered(YesChance(probability=0.8 if true or ordered else 0.1, mass=0.9), self.name)
+
+
+def test_metrics_by_probability_are_tried_by_probability() -> None:
+    found = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness"}))
+    assert len(found.checks) == 11 + 9 + 1
+    assert [check.name for check in found.failed] == [
+        f"orders in the answer {lang}, by probability" for lang in ("en", "ru", "ja")
+    ]
+    assert "P(yes) 0.80" in found.failed[0].said
+    assert "yes (0.80)" in found.checks[-1].said
 
 
 def test_a_judge_that_is_down_is_no_bad_judge() -> None:

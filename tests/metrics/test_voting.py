@@ -190,3 +190,77 @@ def test_panels_of_the_configuration() -> None:
     for wrong in ({"judges": ["local"]}, {"judges": ["a", "a"]}, {"judges": ["a", "local"], "judge": "a"}):
         with pytest.raises(UsageError):
             chosen(**wrong)
+
+
+# --- two examiners -----------------------------------------------------------------------------
+
+
+class Examiner:
+    """Rates as scripted, and says which texts it saw in which place; "follower": confirms whatever came first."""
+
+    tasks: Collection[str] | None = None
+
+    def __init__(self, name: str, rating: int | None, *, follower: bool = False) -> None:
+        self.name = name
+        self.rating = rating
+        self.follower = follower
+        self.seen: list[tuple[str, str]] = []
+
+    async def ask(self, task: Task[Any]) -> Answered[Any]:
+        data = dict(task.data())
+        self.seen.append((task.name, str(data["answer"])))
+        if self.rating is None:
+            raise JudgeError(f"{self.name} is down", code="timeout")
+        confirms = task.name == "confirm_accuracy" and self.follower
+        rating = dict(task.options())["first"] if confirms else self.rating
+        return Answered(task.read({"reason": f"{self.name} says so", "rating": rating}), self.name)
+
+
+def accuracy(panel: Panel, mode: str, **more: Any) -> Score:
+    sample = RagSample("How long?", "30 days.", reference="14 days.", id="q1")
+    metric, options = find("answer_accuracy"), {"mode": mode, **more}
+    return asyncio.run(decide(metric, sample, judge=panel, embedder=None, options=options))
+
+
+def test_the_second_examiner_is_another_judge() -> None:
+    first, second = Examiner("a", 2), Examiner("b", 1)
+    found = accuracy(Panel((first, second), "dual"), "confirm")
+    assert (found.value, found.judge, found.details["roles"]) == (0.5, "a, b", ["a", "b"])
+    assert [first.seen, second.seen] == [[("rate_accuracy", "30 days.")], [("confirm_accuracy", "30 days.")]]
+    first, second = Examiner("a", 4), Examiner("b", 2)
+    found = accuracy(Panel((first, second), "dual"), "swap_average", scale=(0, 2, 4))
+    assert (found.value, found.details["ratings"], found.details["gap"]) == (0.75, [4, 2], 0.5)
+    assert [first.seen, second.seen] == [[("rate_accuracy", "30 days.")], [("rate_accuracy", "14 days.")]]
+
+
+def test_the_first_rating_stays_where_the_second_examiner_is_down() -> None:
+    found = accuracy(Panel((Examiner("a", 2), Examiner("b", None)), "dual"), "confirm")
+    assert (found.value, found.details["confirmed"]) == (1.0, False)
+    assert "confirmation failed, the primary rating is used: b is down" in found.reason
+
+
+def test_swapped_roles_show_a_judge_that_follows_the_first() -> None:
+    """b always confirms what it is shown; with the roles swapped its own rating comes to light."""
+    panel = Panel((Examiner("a", 2), Examiner("b", 0, follower=True)), "dual", swap_roles=True)
+    found = accuracy(panel, "confirm")
+    assert found.details["panel"] == {"a, then b": 1.0, "b, then a": 1.0}
+    panel = Panel((Examiner("a", 2, follower=True), Examiner("b", 0, follower=True)), "dual", swap_roles=True)
+    found = accuracy(panel, "confirm")
+    assert found.details["panel"] == {"a, then b": 1.0, "b, then a": 0.0}
+    assert (found.value, found.details["gap_of_roles"], found.judge) == (0.5, 1.0, "a, b")
+    assert found.reason.startswith("the judges disagree when their roles are swapped")
+    assert [each.text for each in found.evidence][-2:] == ["a, then b", "b, then a"]
+
+
+def test_of_swapped_roles_one_may_fail() -> None:
+    panel = Panel((Examiner("a", 1), Examiner("b", None)), "dual", swap_roles=True)
+    found = accuracy(panel, "confirm")
+    assert (found.value, list(found.details["panel"])) == (0.5, ["a, then b"])
+    assert found.details["panel_failed"] == {"b, then a": "b is down"}
+    with pytest.raises(JudgeError, match="is down"):
+        accuracy(Panel((Examiner("a", None), Examiner("b", None)), "dual", swap_roles=True), "confirm")
+
+
+def test_metrics_with_one_examiner_take_both_judges_as_a_panel() -> None:
+    panel = Panel((Grader(0.9, name="a"), Grader(0.5, name="b")), "dual", "mean")
+    assert score(panel).value == pytest.approx(0.7)

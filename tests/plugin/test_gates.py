@@ -247,6 +247,27 @@ ANCHOR = {
 }  # fmt: skip
 
 
+YES_MAN = """\
+import json
+import pytest
+import pytest_ragbench as rb
+
+@pytest.fixture(scope="module")
+def judge():
+    def yes_man(messages):
+        with open("calls.txt", "a") as file:
+            file.write("x")
+        if "<claim-" not in messages[1]["content"]:
+            return json.dumps({"reason": "r", "grade": 0})
+        return json.dumps({"verdicts": {"1": {"reason": "r", "chunk": 1, "verdict": True}}})
+    return yes_man
+
+@pytest.mark.parametrize("n", range(2))
+def test_it(n):
+    rb.assert_metric("answer_relevancy_holistic", rb.RagSample(f"{n}?", "an answer"), ">=0")
+"""
+
+
 def test_a_failed_preflight_fails_the_run_before_any_test(project: Project) -> None:
     project.write(
         test_a_py="def test_it(): open('ran.txt', 'w').close()\n",
@@ -258,10 +279,15 @@ def test_a_failed_preflight_fails_the_run_before_any_test(project: Project) -> N
     assert "preflight: the judge local failed 1 of" in result.stderr.str()
     assert "anchor q faithfulness: It opens at nine." in result.stderr.str()
     assert not (project.path / "ran.txt").exists()
-    project.write(anchors_jsonl=json.dumps({**ANCHOR, "human_verdict": True}))
-    passing = project.run("--ragbench-json=out.json")
-    assert passing.ret == 0
+    # A fixture's own judge has a preflight of its own, before the first test that asks it.
+    project.write(anchors_jsonl=json.dumps({**ANCHOR, "human_verdict": True}), test_b_py=YES_MAN)
+    passing = project.run("--ragbench-json=out.json", "-p", "no:xdist")
+    passing.assert_outcomes(passed=1, errors=2)
+    assert passing.ret == 8
     assert project.report()["preflight"]["passed"] is True
+    said = "preflight: the judge yes_man failed 6 of 12 checks, so it judges nothing"
+    assert passing.stdout.str().count(f"E   JudgeError: {said}") == 2
+    assert (project.path / "calls.txt").read_text().count("x") == 12
 
 
 MUTATED = """\
