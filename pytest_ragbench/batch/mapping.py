@@ -42,7 +42,8 @@ def score_batch(
     Parameters
     ----------
     batch
-        A pandas data frame, a mapping of columns (name -> values), or a list of rows; not changed.
+        A pandas data frame, a table of pyarrow, a mapping of columns (name -> values), or a list of rows; not
+        changed.
     metrics
         Names.
     options
@@ -95,10 +96,21 @@ def _taken_apart(batch: Any) -> tuple[list[dict[str, Any]], Any]:
         return batch.to_dict(orient="records"), lambda added: batch.assign(
             **{name: _array(name, cells) for name, cells in added.items()}
         )
+    if hasattr(batch, "append_column") and hasattr(batch, "to_pylist"):  # a table of pyarrow
+        return batch.to_pylist(), lambda added: _more_columns(batch, added)
     rows = list(batch)
     return rows, lambda added: [
         {**row, **{name: cells[place] for name, cells in added.items()}} for place, row in enumerate(rows)
     ]
+
+
+def _more_columns(table: Any, added: Mapping[str, list[Any]]) -> Any:
+    import pyarrow as pa
+
+    for name, cells in added.items():
+        kind = pa.string() if name == "score_error" else pa.float64()
+        table = table.append_column(name, pa.array(cells, type=kind))
+    return table
 
 
 def _array(name: str, cells: list[Any]) -> Any:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import east_asian_width
 
 from pytest_ragbench.errors import QuestionFileError
 from pytest_ragbench.questions import encodings
@@ -27,7 +28,8 @@ class Passage:
 def passages(path: Path) -> list[Passage]:
     """The passages of a file, or of the ``.md``, ``.txt`` and ``.rst`` files in a directory and below.
 
-    Paragraphs are joined up to 1500 characters; a passage of less than 80 has nothing to ask about.
+    Paragraphs are joined up to 1500 characters; a passage of less than 80 (40 of Chinese or Japanese) has nothing
+    to ask about.
 
     Raises
     ------
@@ -45,7 +47,9 @@ def passages(path: Path) -> list[Passage]:
         )
     found = [passage for file in files for passage in _of_file(file, file.relative_to(root).as_posix())]
     if not found:
-        raise QuestionFileError(f"{path}: the documents hold no passage of {_LEAST} characters or more")
+        raise QuestionFileError(
+            f"{path}: the documents hold no passage of {_LEAST} characters or more (40 of Japanese)"
+        )
     return found
 
 
@@ -58,7 +62,7 @@ def _of_file(file: Path, name: str) -> Iterator[Passage]:
         raise QuestionFileError(f"{file}: can't be read: {error.strerror}") from None
     number = 0
     for piece in _pieces(text):
-        if len(piece) >= _LEAST:
+        if sum(2 if east_asian_width(letter) in "WF" else 1 for letter in piece) >= _LEAST:
             number += 1
             yield Passage(f"{name}#{number}", name, piece)
 

@@ -105,8 +105,11 @@ _REFERENCE_OUTPUTS = {"referenceoutputs", "referenceoutput"}
 _OPENED = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
 # Beside these names of deepeval's, ``context`` is the ideal context; elsewhere it is what was retrieved.
 _DEEPEVAL = {"retrievalcontext", "actualoutput", "expectedoutput"}
+_SAVED_BY_DEEPEVAL = {"input", "expectedoutput", "sourcefile", "toolscalled"}
 # Words of their own that merely look like ours.
 _NOT_MISSPELT = {"content", "contents", "document", "contest", "references_url", "label"}
+_OUTPUT = re.compile(r"\[[^\]]+\] .*", re.DOTALL)
+"""``[provider] prompt``: the header of the outputs in a CSV of promptfoo's."""
 _THRESHOLD = re.compile(r"(?:thresholds?|порог|閾値|しきい値)[\s_.:\-]+(\S.*)", re.IGNORECASE)
 
 
@@ -156,6 +159,11 @@ def _opened(text: str) -> Any:
     except ValueError:
         return text
     return found if isinstance(found, dict) else text
+
+
+def saved_by_deepeval(names: Sequence[str]) -> bool:
+    """Whether these are the columns that ``EvaluationDataset.save_as`` of DeepEval writes."""
+    return {normal(name) for name in names} >= _SAVED_BY_DEEPEVAL
 
 
 def has_question(names: Sequence[str], mapped: Mapping[str, str]) -> bool:
@@ -227,6 +235,8 @@ def _known(name: str, names: Sequence[str]) -> str | None:
     if name.startswith("__"):  # promptfoo's __expected and the like are its own business
         return None
     plain = normal(name)
+    if _OUTPUT.fullmatch(name) and {"Status", "Score", "Named Scores"} <= set(names):
+        return "answer" if sum(_OUTPUT.fullmatch(other) is not None for other in names) == 1 else None
     if plain == "context":
         return "reference_contexts" if _DEEPEVAL & {normal(other) for other in names} else "contexts"
     if plain in _FIELD_OF:

@@ -13,7 +13,7 @@ def rows_of(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """
     results = value.get("results")
     if isinstance(results, Mapping) and isinstance(results.get("results"), list):
-        return _promptfoo(results["results"])
+        return promptfoo_rows(results["results"])
     run = value.get("testRunData", value)
     cases = run.get("testCases") if isinstance(run, Mapping) else None
     if isinstance(cases, list) and all(isinstance(case, Mapping) for case in cases):
@@ -21,7 +21,12 @@ def rows_of(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
-def _promptfoo(results: Sequence[Any]) -> list[dict[str, Any]]:
+def is_promptfoo_result(row: Mapping[str, Any]) -> bool:
+    """Whether the row is one result of promptfoo's, as its JSON Lines have them."""
+    return "promptIdx" in row and "testIdx" in row and isinstance(row.get("vars"), Mapping)
+
+
+def promptfoo_rows(results: Sequence[Any]) -> list[dict[str, Any]]:
     """Variables and output of each result. Where several prompts or providers answered, ids tell them apart."""
     found = [result for result in results if isinstance(result, Mapping)]
     several = len({result.get("promptIdx") for result in found}) > 1

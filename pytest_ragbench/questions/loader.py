@@ -235,7 +235,10 @@ class _Mapper:
         # is a blank answer; a column of blanks only is one that nobody filled.
         recorded = any(self.answer(row) for row in usable)
         found = (self.draft(row, recorded=recorded) for row in usable)
-        return [draft for draft in found if draft is not None]
+        drafts = [draft for draft in found if draft is not None]
+        if usable and columns.saved_by_deepeval(tuple(usable[0].cells)):
+            drafts = _goldens_once(drafts)
+        return drafts
 
     def check_mapping(self, rows: Iterable[Row]) -> None:
         """Once: of a file that is read in parts, later rows may do without a column that need not be there."""
@@ -298,6 +301,8 @@ class _Mapper:
                 extra[key] = plain(value)
                 continue
             read = cells.threshold if inside else cells.READ[kind]
+            if isinstance(value, str) and kind in _JOINED and columns.saved_by_deepeval(tuple(row.cells)):
+                value = value.split("|")  # so it joins them in CSV and JSON Lines, brackets or not
             read_value = self.read(row, column, read, value)
             if inside and read_value is not None:
                 thresholds[key] = read_value
@@ -338,6 +343,15 @@ class _Mapper:
 
     def report(self, row: Row, column: str, message: str) -> None:
         self.source.report(row.line, f"column {column!r} {message}")
+
+
+_JOINED = ("contexts", "reference_contexts")
+
+
+def _goldens_once(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Without the goldens that stand there as test cases too, with what was answered (DeepEval writes both)."""
+    answered = {draft.text for draft in drafts if draft.fields.get("answer")}
+    return [draft for draft in drafts if draft.fields.get("answer") or draft.text not in answered]
 
 
 def _given(targets: Collection[str]) -> set[str]:

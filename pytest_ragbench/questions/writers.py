@@ -77,6 +77,8 @@ def _promptfoo(question: Question) -> dict[str, Any]:
     found.pop("id", None)
     metadata = found.pop("metadata", {})
     case: dict[str, Any] = {"description": question.id, "vars": found}
+    if any(isinstance(value, list) for value in found.values()):
+        case["options"] = {"disableVarExpansion": True}  # else a list of texts makes a test of each
     return {**case, **({"metadata": metadata} if metadata else {})}
 
 
@@ -120,6 +122,8 @@ def write_questions(questions: Sequence[Question], path: Path, target: str = "ow
     if kind not in _FILES[target]:
         raise UsageError(f"{path}: {target} is written as {', '.join(f'.{kind}' for kind in _FILES[target])}")
     rows = [_ROWS[target](question) for question in questions]
+    if (target, kind) == ("deepeval", "csv"):
+        rows = [_joined(row, path) for row in rows]
     try:
         path.write_bytes(_WRITE[kind](rows))
     except OSError as error:
@@ -127,6 +131,22 @@ def write_questions(questions: Sequence[Question], path: Path, target: str = "ow
     except ImportError as error:
         extra = {"openpyxl": "excel", "pyarrow": "parquet"}.get(str(error.name).partition(".")[0], "")
         raise UsageError(f"{path}: needs {error.name}: pip install 'pytest-ragbench[{extra}]'") from None
+
+
+def _joined(row: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Contexts as DeepEval's CSV has them: one text, with ``|`` between them; two columns that mark it as such."""
+    found = {**row, "tools_called": None, "source_file": None}
+    for name in ("retrieval_context", "context"):
+        texts = found.get(name)
+        if texts is None:
+            continue
+        if any("|" in text for text in texts):
+            raise UsageError(
+                f"{path}: a context of {found['input'][:40]!r} holds '|', by which DeepEval's CSV parts contexts; "
+                "write .json or .jsonl"
+            )
+        found[name] = "|".join(texts)
+    return found
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:

@@ -42,6 +42,14 @@ def test_a_mapping_of_columns() -> None:
     assert list(found["score_abstention"]) == [0.0, 0.0]
 
 
+def test_a_table_of_pyarrow() -> None:
+    """What Ray Data hands over with ``batch_format="pyarrow"``."""
+    pa = pytest.importorskip("pyarrow")
+    found = score_batch(pa.Table.from_pylist(ROWS), ["faithfulness"], options=LOCAL)
+    assert found.column("score_faithfulness").to_pylist() == [1.0, 0.0, None]
+    assert found.column("score_error").to_pylist()[:2] == [None, None]
+
+
 def test_other_names_of_columns_and_rows_that_cant_be_read() -> None:
     rows = [{**ROWS[0], "bot": "Two years."}, {"question": " ", "bot": "x", "contexts": ["c"]}]
     rows[0].pop("answer")

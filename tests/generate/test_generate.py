@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,3 +167,11 @@ def test_passages(cli: Cli) -> None:
     cli.write("empty/a.md", "tiny")
     with pytest.raises(QuestionFileError, match="no passage"):
         passages(cli.path / "empty")
+
+
+def test_a_japanese_document_is_shorter_by_nature(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(
+        "すべての商品の保証期間は2年間です。電池の保証期間は6か月です。修理は無料で、10日以内に完了します。",
+        encoding="utf-8",
+    )
+    assert [passage.id for passage in passages(tmp_path)] == ["a.txt#1"]

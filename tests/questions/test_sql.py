@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -167,3 +168,35 @@ def test_urls_in_a_cell(cell: str, urls: tuple[str, ...]) -> None:
     Path("q.csv").write_text('question,shown_url\nHow?,"' + cell.replace('"', '""') + '"\n', encoding="utf-8")
     [found] = load_questions("q.csv")
     assert found.relevant_urls == (urls or None)
+
+
+def test_a_real_postgresql() -> None:
+    """``RAGBENCH_TEST_POSTGRES=postgresql+psycopg://user@host/database``: what its own types become."""
+    url = os.environ.get("RAGBENCH_TEST_POSTGRES")
+    if not url:
+        pytest.skip("RAGBENCH_TEST_POSTGRES names no database")
+    sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs the extra 'sql'")
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        for statement in (
+            "DROP TABLE IF EXISTS ragbench_test",
+            "CREATE TABLE ragbench_test (id serial PRIMARY KEY, question text, reference text, relevant_ids text[], "
+            "thresholds jsonb, must_pass boolean, contexts text[], updated timestamptz, weight numeric(8,3))",
+            "INSERT INTO ragbench_test (question, reference, relevant_ids, thresholds, must_pass, contexts, updated, "
+            "weight) VALUES ('Сколько дней?', '30', '{returns,faq}', '{\"faithfulness\": \">=0.8\"}', true, "
+            "array['Возврат 30 дней', 'Чек'], '2026-11-20 10:00+00', 1.5), "
+            "('何日ですか。', '30日', '{}', null, false, '{}', null, null)",
+        ):
+            connection.exec_driver_sql(statement)
+    try:
+        first, second = load_questions(url, table="ragbench_test")
+        [asked] = load_questions(url, query="SELECT question FROM ragbench_test WHERE must_pass")
+    finally:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE ragbench_test")
+    assert (first.id, first.question, first.must_pass) == ("1", "Сколько дней?", True)
+    assert (first.relevant_ids, first.thresholds) == ({"returns": 1.0, "faq": 1.0}, {"faithfulness": ">=0.8"})
+    assert (first.contexts, second.contexts) == (("Возврат 30 дней", "Чек"), ())
+    assert (first.metadata["weight"], second.metadata["weight"]) == ("1.500", None)
+    assert str(first.metadata["updated"]).startswith("2026-11-20T10:00:00")
+    assert asked.question == "Сколько дней?"

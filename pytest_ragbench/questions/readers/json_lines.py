@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from pytest_ragbench.questions.exports import is_promptfoo_result, promptfoo_rows
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
 from pytest_ragbench.questions.reading import Row, Source
 
@@ -22,6 +23,7 @@ class JsonLines:
     def rows(self, lines: Iterable[str], source: Source, after: int = 0) -> Iterator[Row]:
         """The rows of lines that come one by one; the first ``after`` lines are passed over unread."""
         decoder = StrictDecoder()
+        of_promptfoo: list[Row] = []  # they say only together whether several prompts answered
         for number, line in enumerate(islice(lines, after, None), start=after + 1):
             content = line.strip()
             if not content:
@@ -41,8 +43,12 @@ class JsonLines:
                 source.report(number, f'wanted an object, as {{"question": ...}}, got {_kind(value)}')
             elif decoder.faults:
                 source.report(number, "; ".join(decoder.faults))
+            elif is_promptfoo_result(value):
+                of_promptfoo.append(Row(number, value))
             else:
                 yield Row(number, value)
+        made = promptfoo_rows([row.cells for row in of_promptfoo])
+        yield from (Row(row.line, cells) for row, cells in zip(of_promptfoo, made, strict=True))
 
 
 def _kind(value: object) -> str:

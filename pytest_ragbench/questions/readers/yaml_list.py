@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.questions.exports import rows_of
 from pytest_ragbench.questions.reading import LISTS, Row, Source, columnar
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ def _rows(root: yaml.Node, build: _Builder, source: Source) -> Iterator[Row]:
             value for key, value in root.value if key.value in LISTS and isinstance(value, yaml.SequenceNode)
         ]
         if not found:
-            yield from columnar(build.value(root), source)
+            value = build.value(root)
+            exported = rows_of(value)
+            yield from (Row(0, row) for row in exported) if exported else columnar(value, source)
             return
         if len(found) > 1:
             source.stop(
