@@ -6,7 +6,7 @@ Each simulated run gives every question 2 to 6 claims, supported with a probabil
 beta-binomial with a standard deviation of .235 at a mean of .85); the very functions that pytest calls then decide.
 Two runs to be compared differ by a judge's noise of .14 a score. In the runs with clusters ten documents have five
 questions each, more than half of whose variance is the document's. Beside each share stand its simulation error (two
-standard errors) and the value that is promised in docs/gates.md.
+standard errors) and the value that is promised in docs/choosing.md.
 """
 
 from __future__ import annotations

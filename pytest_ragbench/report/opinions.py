@@ -64,7 +64,7 @@ class Opinions:
             votes = ", ".join(f"{value:.2f}" for value in each["votes"])
             yield (
                 f"flaky: {one_line(str(each['question']), 60)} {each['metric']}: votes {votes}, "
-                f"self-agreement {each['self_agreement']:.2f}"
+                f"spread {max(each['votes']) - min(each['votes']):.2f}, self-agreement {each['self_agreement']:.2f}"
             )
         if len(self.flaky) > 20:
             yield f"flaky: and {len(self.flaky) - 20} more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from statsmodels.stats.proportion import proportion_confint
 from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.gates import intervals, paired
 
+CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
 X = [0.9, 0.8, 1, 0.7, 0.95, 0.85, 0.9, 0.6, 1, 0.9]
 NEW = [0.85, 0.8, 0.9, 0.7, 0.9, 0.8, 0.9, 0.65, 0.95, 0.85]
 GROUPS = [[1, 1, 1, 0.8], [0.4, 0.5, 0.5], [0.9, 1, 1]]
@@ -106,6 +108,21 @@ def test_questions_needed() -> None:
     assert intervals.questions_needed(0.2, 0.05) == pytest.approx(n, abs=3)
     with pytest.raises(UndefinedScore):
         intervals.questions_needed(0.2, 0)
+
+
+def test_the_page_on_choosing_has_the_numbers_that_the_gates_go_by() -> None:
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in CHOOSING.read_text(encoding="utf-8").splitlines()
+        if "|" in line
+    ]
+    needed = {row[0]: [int(cell) for cell in row[1:]] for row in rows if row[0] in (".1", ".2", ".3")}
+    assert needed == {
+        sd: [intervals.questions_needed(float(sd), distance) for distance in (0.05, 0.02)]
+        for sd in (".1", ".2", ".3")
+    }
+    place = rows.index([".8", ".85", ".9", ".95"])
+    assert rows[place + 2] == [str(intervals.perfect_needed(float(share))) for share in rows[place]]
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_votes_and_panels_in_a_run(project: Project) -> None:
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(
         [
-            "flaky: q1 search_rag: votes 0.90, 0.20, 0.90, self-agreement 0.33",
+            "flaky: q1 search_rag: votes 0.90, 0.20, 0.90, spread 0.70, self-agreement 0.33",
             "panel: search_rag: judge 0.900, strict 0.800;*",
         ]
     )
