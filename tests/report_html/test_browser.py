@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +16,6 @@ from tests.report_html.pages import a_report, a_result, a_score
 pytestmark = pytest.mark.browser
 TOPICS = ("refunds", "возврат", "返品", "доставка")
 CHUNKS = ["Delivery takes two days. To return a product, bring the receipt.", "The shop is blue. It is red."]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api")
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if program is None:
-        pytest.skip("no Chromium")
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 class Opened:
