@@ -200,11 +200,12 @@ async def answer_relevancy(
     )
 
 
-@metric("abstention", tier="generation", needs=("question", "answer"), tasks=("check_abstention",))
+@metric("abstention", tier="generation", needs=("question", "answer"), tasks=("check_abstention",), bands={})
 async def abstention(sample: RagSample, tools: Tools) -> Score:
     """1 where the answer says that it has no answer, 0 where it gives one, right or wrong.
 
-    One judge call. Which of the two is good depends on the question: see ``assert_abstains``.
+    One judge call. Which of the two is good depends on the question: see ``assert_abstains``. So a mean of it
+    over questions of both kinds is neither good nor bad, and the metric has no bands.
     """
     reply = await tools.ask(CheckAbstention(sample.question, sample.answer or ""))
     return tools.score(sample, float(reply.abstains), reason=reply.reason)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from pytest_ragbench.report.history import History
 from tests.plugin.conftest import Project
 from tests.report_html.pages import ReadPage
 from tests.servers.rag_server import RagServer
@@ -16,20 +17,32 @@ def test_answer(rag_sample):
 """
 
 
-def test_a_run_writes_its_page(project: Project, rag: RagServer, both: list[str]) -> None:
-    project.write(test_bot_py=TESTS)
-    result = project.run(
-        "--rag-url", rag.url, "--ragbench-html=out/page.html", "--ragbench-json=out.json",
-        "--ragbench-gate=faithfulness >= 0.5", *both,
-    )  # fmt: skip
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["page: *page.html"])
-    page = ReadPage((project.path / "out/page.html").read_text(encoding="utf-8"))
-    assert page.problems == []
-    [row] = json.loads(page.blocks[0])["questions"]
-    assert (row["id"], row["outcome"]) == ("<b>", "passed")
-    assert page.shows("faithfulness >= 0.5")
-    assert project.report()["gates"]
+def test_runs_write_their_pages_and_the_history_is_the_trend(project: Project, rag: RagServer) -> None:
+    """In one process, then with two workers."""
+    project.write(
+        test_bot_py=TESTS, ragbench_toml='history = "runs/history.sqlite"\nhistory_keep = 2\nlang = "ru"\n'
+    )
+    for more in ([], ["-n", "2", "--ragbench-verbose"]):
+        result = project.run(
+            "--rag-url", rag.url, "--ragbench-html=out/page.html", "--ragbench-json=out.json",
+            "--ragbench-gate=faithfulness >= 0.5", *more,
+        )  # fmt: skip
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(["page: *page.html"])
+        page = ReadPage((project.path / "out/page.html").read_text(encoding="utf-8"))
+        assert page.problems == []
+        [row] = json.loads(page.blocks[0])["questions"]
+        assert (row["id"], row["outcome"]) == ("<b>", "passed")
+        assert page.shows("faithfulness >= 0.5")
+        assert page.shows("Достоверность: доля утверждений ответа")
+        assert page.shows("Trend over 2 runs") == bool(more)
+        assert project.report()["gates"]
+    result.stdout.fnmatch_lines(
+        ["*RAG quality: passing questions*", "*test_answer*", "*faithfulness 1.00, wanted*"]
+    )
+    assert [run.run.id for run in History(project.path / "runs/history.sqlite").runs(9)][1:] == [
+        project.report()["run"]["id"]
+    ]
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Project, rag: RagServer) -> None:
@@ -39,16 +52,3 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Projec
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ragbench-html *page.html: can't be written: it is a directory"])
     assert rag.questions == []
-
-
-def test_the_history_of_runs_is_the_pages_trend(project: Project, rag: RagServer) -> None:
-    project.write(
-        test_bot_py=TESTS, ragbench_toml='history = "runs/history.sqlite"\nhistory_keep = 2\nlang = "ru"\n'
-    )
-    for _ in range(2):
-        result = project.run("--rag-url", rag.url, "--ragbench-html=page.html")
-        result.assert_outcomes(passed=1)
-    page = ReadPage((project.path / "page.html").read_text(encoding="utf-8"))
-    assert page.shows("Trend over 2 runs")
-    assert page.shows("Достоверность: доля утверждений ответа")
-    assert (project.path / "runs/history.sqlite").is_file()

@@ -16,13 +16,13 @@ def test_answer(answer):
 
 
 def test_a_narrow_terminal_and_evidence_of_passing_questions(
-    project: Project, monkeypatch: pytest.MonkeyPatch, both: list[str]
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from wcwidth import wcswidth
 
     monkeypatch.setenv("COLUMNS", "40")
     project.write(test_a_py=TESTS)
-    result = project.run("-q", "--tb=no", "--no-header", "--ragbench-verbose", *both)
+    result = project.run("-q", "--tb=no", "--no-header", "--ragbench-verbose")
     result.assert_outcomes(passed=1, failed=1)
     text = result.stdout.str()
     shown = text[text.index("RAG quality: passing") :]

@@ -30,7 +30,7 @@ HOSTILE = st.text() | st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(name=HOSTILE, answer=HOSTILE, said=HOSTILE)
 def test_nothing_in_a_run_becomes_markup(name: str, answer: str, said: str) -> None:
     score = a_score(0.1, error_message=said, evidence=[{"text": said, "ok": False}], details={said: said})

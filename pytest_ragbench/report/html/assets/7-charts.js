@@ -21,7 +21,7 @@ const LETTERS = "abcdef";
 function drawTrend(trend) {
   const series = trend.series.slice(0, LETTERS.length);
   const chart = new Chartist.LineChart(byId("trend"), { labels: trend.runs.map((run) => run.label), series: series.map((one) => one.values) }, {
-    fullWidth: true, lineSmooth: false, chartPadding: { top: 10, right: 24, bottom: 0, left: 0 }, axisY: { offset: 36 },
+    fullWidth: true, lineSmooth: false, chartPadding: { top: 10, right: 44, bottom: 0, left: 0 }, axisY: { offset: 36 },
     axisX: { offset: 20, labelInterpolationFnc: (text, place) => (place % Math.ceil(trend.runs.length / 8) ? null : text) },
   });
   scales(chart);
