@@ -383,13 +383,7 @@ def _noted(here: Runtime, job: _Job, found: Score) -> Miss | None:
 
 
 def _keep(here: Runtime, job: _Job, found: Score, limit: Threshold, part: str | None = None) -> None:
-    """For ``--ragbench-mutate``: what passed, to be tried with worse answers when the tests are done."""
-    if here.tried is None:
-        return
-    from pytest_ragbench.metrics.voting import votes_for
-    from pytest_ragbench.mutation.running import original_of
-
-    kept = original_of(
+    here.keep(
         job.metric,
         job.sample,
         limit,
@@ -398,10 +392,7 @@ def _keep(here: Runtime, job: _Job, found: Score, limit: Threshold, part: str | 
         options=job.options,
         judge=job.judge,
         embedder=job.embedder,
-        votes=votes_for(here.settings(), job.sample),
     )
-    if kept is not None:
-        here.tried.append(kept)
 
 
 def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Sequence[str] = ()) -> None:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.metrics.registry import Metric
     from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.settings import Settings
+    from pytest_ragbench.thresholds import Threshold
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,27 @@ class Runtime:
 
     def record(self, result: Result) -> None:
         self.results.append(result)
+
+    def keep(
+        self,
+        metric: Metric,
+        sample: RagSample,
+        limit: Threshold,
+        found: Score,
+        *,
+        part: str | None = None,
+        **how: Any,
+    ) -> None:
+        """What passed, for ``--ragbench-mutate``, with its ``options``, ``judge`` and ``embedder``."""
+        if self.tried is None:
+            return
+        from pytest_ragbench.metrics.voting import votes_for
+        from pytest_ragbench.mutation.running import original_of
+
+        votes = votes_for(self.settings(), sample)
+        kept = original_of(metric, sample, limit, found, part=part, votes=votes, **how)
+        if kept is not None:
+            self.tried.append(kept)
 
 
 _current: ContextVar[Runtime | None] = ContextVar("ragbench_runtime", default=None)

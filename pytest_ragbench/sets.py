@@ -36,7 +36,7 @@ from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.runtime import Result, Runtime
 from pytest_ragbench.samples import RagSample
 from pytest_ragbench.scores import Finding, Score, Usage
-from pytest_ragbench.thresholds import parse_threshold
+from pytest_ragbench.thresholds import Threshold, parse_threshold
 
 Items = RagSamples | Sequence[Any]
 """Samples; or what a metric over a set takes in their place: texts, vectors, pairs."""
@@ -117,7 +117,7 @@ def assert_over(
     if metric.of == "sample" and samples and isinstance(samples[0], RagSample):
         shown = check(metric.name, samples[0], options)  # its direction may follow from the options
     limit = parse_threshold(threshold, shown.scale)
-    found = _found(here, items, metric, limit.text, judge, embedder, coverage, options)
+    found = _found(here, items, metric, limit, judge, embedder, coverage, options)
     passed = limit.met(found.value)
     here.record(_result(shown, found, limit.text, passed))
     if not passed:
@@ -148,7 +148,7 @@ def _found(
     here: Runtime,
     items: Items,
     metric: Metric,
-    threshold: str | None,
+    limit: Threshold | None,
     judge: object,
     embedder: object,
     coverage: float,
@@ -158,13 +158,15 @@ def _found(
     __tracebackhide__ = True
     if isinstance(coverage, bool) or not isinstance(coverage, (int, float)) or not 0 <= coverage <= 1:
         raise UsageError(f"{metric.name}: coverage must lie in 0..1, got {coverage!r}")
-    work = _of_set if metric.of == "set" else _mean
     try:
-        return work(here, items, metric, judge, embedder, coverage, options)
+        if metric.of == "set":
+            return _of_set(here, items, metric, judge, embedder, coverage, options)
+        return _mean(here, items, metric, judge, embedder, coverage, options, limit)
     except UsageError:
         raise
     except RagbenchError as error:
-        here.record(Result(metric.name, None, metric.tier, threshold, error=error, count=len(items)))
+        text = limit.text if limit is not None else None
+        here.record(Result(metric.name, None, metric.tier, text, error=error, count=len(items)))
         raise
 
 
@@ -179,6 +181,7 @@ def _mean(
     embedder: object,
     coverage: float,
     options: Mapping[str, Any],
+    limit: Threshold | None,
 ) -> Score:
     __tracebackhide__ = True
     failed: dict[str, Unscored] = dict(items.failed) if isinstance(items, RagSamples) else {}
@@ -213,6 +216,16 @@ def _mean(
     for sample, outcome in zip(samples, here.engine().wait(all_of_them()), strict=True):
         if isinstance(outcome, Score):
             scores.append((sample, outcome))
+            if limit is not None and limit.met(outcome.value):
+                here.keep(
+                    metric,
+                    sample,
+                    limit,
+                    outcome,
+                    options=options,
+                    judge=tools.judge,
+                    embedder=tools.embedder,
+                )
         elif isinstance(outcome, Unscored):
             failed[sample.label] = outcome
         else:

@@ -259,12 +259,14 @@ def without_chunks(sample: RagSample, supporting: Sequence[int]) -> Variant | No
 
 
 def _unrelated(sample: RagSample, others: Sequence[RagSample]) -> RagSample | None:
-    """One in the same language that shares no chunk with it."""
+    """One in the same language, with the same columns, that shares no chunk with it."""
+    columns = [name for name in ("answer", "contexts", "context_ids") if getattr(sample, name)]
     own = {*(sample.contexts or ()), *(sample.context_ids or ())}
     for other in others:
         if (
             (other.question, other.answer) != (sample.question, sample.answer)
             and (sample.answer is None or other.answer != sample.answer)
+            and all(getattr(other, name) for name in columns)
             and not own & {*(other.contexts or ()), *(other.context_ids or ())}
             and _lang(other) == _lang(sample)
         ):

@@ -68,6 +68,9 @@ def test_other_questions_lend_answer_and_chunks() -> None:
     assert found["other_contexts"].contexts == ("B.",)
     same = RagSample("c?", "Something else.", ["A."], id="c")
     assert "other_answer" not in {variant.kind for variant in variants(one, [same])}
+    bare = RagSample("d?", "Answered without a chunk.", id="d")
+    assert not {"other_answer", "other_contexts"} & {variant.kind for variant in variants(one, [bare])}
+    assert "other_answer" in {variant.kind for variant in variants(bare, [two])}
     less = without_chunks(RagSample("?", EN, ["A.", "B."]), [1])
     assert less is not None
     assert less.sample.contexts == ("B.",)
