@@ -89,6 +89,54 @@ def test_rogan_gladen() -> None:
         rogan_gladen(0.5, 0.5, 0.5, n=10, n_positive=5, n_negative=5)
 
 
+@pytest.mark.parametrize(
+    ("share", "tpr", "tnr", "sizes"),
+    [(0.85, 0.95, 0.70, (200, 60, 40)), (0.6, 0.9, 0.9, (300, 150, 150)), (0.3, 0.8, 0.95, (100, 80, 80))],
+)
+def test_the_error_of_rogan_gladen_is_that_of_a_bootstrap(
+    share: float, tpr: float, tnr: float, sizes: tuple[int, int, int]
+) -> None:
+    """All three shares are drawn anew: the run's, and the two of the labels. The naive error has only the first."""
+    n, n_positive, n_negative = sizes
+    rng = np.random.default_rng(11)
+    drawn = rng.binomial(n, share, 40_000) / n
+    hits = rng.binomial(n_positive, tpr, 40_000) / n_positive
+    rejects = rng.binomial(n_negative, tnr, 40_000) / n_negative
+    values = (drawn + rejects - 1) / (hits + rejects - 1)
+    found = rogan_gladen(share, tpr, tnr, n=n, n_positive=n_positive, n_negative=n_negative)
+    assert found.error == pytest.approx(values.std(), rel=0.1)
+    naive = (share * (1 - share) / n) ** 0.5
+    assert found.error > 1.1 * naive
+    assert np.mean(np.abs(values - found.value) <= 1.96 * found.error) == pytest.approx(0.95, abs=0.02)
+
+
+def test_ppi_holds_what_its_interval_promises() -> None:
+    """A lenient judge (TPR .98, TNR .50), 400 verdicts, 80 labels of other items; the true mean is .8.
+
+    It is inside 95 times of 100; in the judge's own interval hardly ever.
+    """
+    rng = np.random.default_rng(5)
+    inside = naive_inside = 0
+    for _ in range(400):
+        truth = rng.random(480) < 0.8
+        judged = np.where(truth, rng.random(480) < 0.98, rng.random(480) < 0.5).astype(float)
+        found = ppi_mean(judged[:400].tolist(), judged[400:].tolist(), truth[400:].astype(float).tolist())
+        inside += found.low <= 0.8 <= found.high
+        mean = judged[:400].mean()
+        naive_inside += abs(mean - 0.8) <= 1.96 * (mean * (1 - mean) / 400) ** 0.5
+    assert 0.92 <= inside / 400 <= 0.98
+    assert naive_inside / 400 < 0.05
+
+
+def test_ppi_by_its_published_formula() -> None:
+    """Angelopoulos et al. 2023, algorithm 1: the variances of the verdicts and of the corrections add up."""
+    judged, human, others = [0.9, 0.4, 0.8, 0.7], [1.0, 0.0, 1.0, 0.0], [0.6, 0.9, 0.5, 0.7, 0.8]
+    rectifier = np.array(human) - np.array(judged)
+    error = (np.var(others, ddof=1) / 5 + np.var(rectifier, ddof=1) / 4) ** 0.5
+    found = ppi_mean(others, judged, human)
+    assert (found.value, found.error) == pytest.approx((np.mean(others) + rectifier.mean(), error))
+
+
 def test_ppi_finds_the_mean_behind_a_lenient_judge() -> None:
     rng = np.random.default_rng(3)
     truth = rng.random(4000) < 0.8

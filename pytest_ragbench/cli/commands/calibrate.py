@@ -12,6 +12,7 @@ from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_o
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.agreement import Agreement
     from pytest_ragbench.calibration.labels import Label
+    from pytest_ragbench.calibration.probes import Probe
     from pytest_ragbench.metrics.tools import Verdicts
 
 
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     help="Of --ask: as JSON, by P(yes) of one word, or both, compared.",
 )
 @click.option(
+    "--probe",
+    is_flag=True,
+    help="Of --ask: whether length and order change its verdicts; up to six more questions a label.",
+)
+@click.option(
     "--report",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -45,6 +51,7 @@ def command(
     ask: bool,
     repeats: int,
     verdicts: str,
+    probe: bool,
     report: Path | None,
     kappa: str | None,
     as_json: bool,
@@ -73,13 +80,16 @@ def command(
     if verdicts != "json" and not ask:
         raise UsageError("--verdicts says how to ask the judge: give --ask, too")
     ways: list[Verdicts] = ["json", "probability"] if verdicts == "both" else [verdicts]  # type: ignore[list-item]
-    asked = _asked(labels, repeats, ways, options) if ask else {"json": [labels]}
+    if probe and not ask:
+        raise UsageError("--probe asks the judge about changed texts: give --ask, too")
+    probed: dict[Verdicts, dict[str, Probe]] = {}
+    asked = _asked(labels, repeats, ways, options, probed if probe else None) if ask else {"json": [labels]}
     by_way = {way: _groups(rounds[0], named=way == "probability") for way, rounds in asked.items()}
     groups = {name: group for each in by_way.values() for name, group in each.items()}
     found = {name: agreement(group) for name, group in groups.items()}
     corrected = _corrections(report, found, groups) if report is not None else {}
     first = next(iter(asked.values()))
-    data = {
+    data: dict[str, Any] = {
         "groups": {name: each.to_dict() for name, each in found.items()},
         "consistency": consistency(first),
         "corrected": corrected,
@@ -87,7 +97,11 @@ def command(
     if verdicts == "both":
         data["consistency_by_probability"] = consistency(asked["probability"])
         data["auc_gain"] = auc_gain(valued(first[0]), valued(asked["probability"][0])).to_dict()
-    emit(data, lambda: _text(found, data), as_json=as_json)
+    if probe:
+        data["probes"] = {
+            way: {kind: each.to_dict() for kind, each in some.items()} for way, some in probed.items()
+        }
+    emit(data, lambda: _text(found, data, probed), as_json=as_json)
     values = [each.estimates["kappa"].value for each in found.values()]
     short = limit is not None and any(value is None or not limit.met(value) for value in values)
     return Exit.QUALITY if short else Exit.OK
@@ -103,24 +117,32 @@ def _groups(labels: list[Label], *, named: bool) -> dict[str, list[Label]]:
 
 
 def _asked(
-    labels: list[Label], repeats: int, ways: list[Verdicts], options: dict[str, Any]
+    labels: list[Label],
+    repeats: int,
+    ways: list[Verdicts],
+    options: dict[str, Any],
+    probed: dict[Verdicts, dict[str, Probe]] | None,
 ) -> dict[Verdicts, list[list[Label]]]:
-    """By way of asking: the labels with what the judge says, once for each repeat."""
+    """By way of asking: the labels with what the judge says, once for each repeat. ``probed`` is filled, if wanted."""
     from pytest_ragbench import building
     from pytest_ragbench.calibration.asking import ask_again, check_labels
+    from pytest_ragbench.calibration.probes import probes
 
     settings = settings_of(options)
     with engine_of(settings) as engine:
         judge = building.judge(None, engine, settings)
         for way in ways:
             check_labels(labels, judge, way)
-        return {
+        asked = {
             way: [
                 engine.wait(ask_again(labels, judge, repeat=number, verdicts=way))
                 for number in range(repeats)
             ]
             for way in ways
         }
+        if probed is not None:
+            probed.update({way: engine.wait(probes(asked[way][0], judge, way)) for way in ways})
+        return asked
 
 
 def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
@@ -164,7 +186,7 @@ def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list
     return corrected
 
 
-def _text(found: dict[str, Agreement], data: dict[str, Any]) -> str:
+def _text(found: dict[str, Agreement], data: dict[str, Any], probed: dict[Verdicts, dict[str, Probe]]) -> str:
     from pytest_ragbench.calibration.agreement import Estimate
     from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
 
@@ -185,6 +207,12 @@ def _text(found: dict[str, Agreement], data: dict[str, Any]) -> str:
             lines.append(
                 f"the same verdict again{what}: {again['value']:.3f} (by chance {again['chance']:.3f})"
             )
+    for way, some in probed.items():
+        if some:
+            lines.append(
+                f"what should not change a verdict{', by probability' if way == 'probability' else ''}:"
+            )
+            lines += [f"  {each}" for each in some.values()]
     if gain := data.get("auc_gain"):
         lines.append(f"AUC by probability minus AUC of JSON verdicts: {Estimate(**gain)}")
     for name, entry in data["corrected"].items():

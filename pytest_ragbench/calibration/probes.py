@@ -1,0 +1,240 @@
+"""Probes of a judge: what must not change its verdict. Length, and the order of things.
+
+Each label is judged as it is, and again with a text that says the same: padded with neutral words, said
+twice, stripped of courtesies; or with chunks, or the claims of one answer, in reverse order. A verdict that
+turns is the judge's doing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_ragbench.calibration.agreement import Estimate
+from pytest_ragbench.calibration.asking import ask_again
+from pytest_ragbench.calibration.labels import Label
+from pytest_ragbench.errors import JudgeError
+from pytest_ragbench.gates.intervals import wilson
+from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.judge.tasks import VerifyClaims
+from pytest_ragbench.metrics.tools import Tools, Verdicts
+from pytest_ragbench.text import detect_language
+
+KINDS: Mapping[str, str] = {
+    "padded": "padded with neutral words",
+    "twice": "said twice",
+    "shortened": "without courtesies",
+    "chunks_reversed": "chunks in reverse order",
+    "claims_together": "all claims of an answer at once",
+    "claims_reversed": "all at once, in reverse order",
+}
+"""What a probe changes, in words. The last two are compared with each other: the order alone."""
+
+# Before a claim; before an answer; after an answer.
+_NEUTRAL = {
+    "en": (
+        "On the question that was asked, the following can be said: ",
+        "Let me answer the question that was asked. ",
+        " That is what can be said about the question.",
+    ),
+    "ru": (
+        "По поводу заданного вопроса можно сказать следующее: ",
+        "Отвечу на заданный вопрос. ",
+        " Вот что можно сказать по этому вопросу.",
+    ),
+    "ja": (
+        "ご質問の件については次のように言えます。",
+        "ご質問にお答えします。",
+        "ご質問については以上です。",
+    ),
+}
+_COURTESIES = re.compile(
+    r"^\s*(?:(?:sure|of course|certainly|great question|good question)[!,.:]\s*"
+    r"|(?:конечно|разумеется|хороший вопрос|отличный вопрос)[!,.:]\s*"
+    r"|(?:もちろんです|良い質問ですね|いい質問ですね|ご質問ありがとうございます)[!！。、]\s*)+"
+    r"|(?:\s*(?:I hope (?:this|that) helps|let me know if [^.!]*|feel free to [^.!]*)[.!])+\s*$"
+    r"|(?:\s*(?:надеюсь, (?:это|я) помо[^.!]*|если (?:что-то|возникнут|остались|у вас) [^.!]*обращайтесь)[.!])+\s*$"
+    r"|(?:(?:お役に立てば幸いです|ご不明な点[^。]*ください)。)+\s*$",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What became of the verdicts. ``same``: the share that stayed, with its 95 % interval (Wilson).
+
+    ``to_yes``, ``to_no``: how many turned which way; ``p``: of the sign test that both are as likely.
+    ``chance``: what two independent verdicts with these shares of yes would have in common. ``shift``: mean
+    change of the score.
+    """
+
+    kind: str
+    n: int
+    same: Estimate
+    to_yes: int
+    to_no: int
+    p: float | None
+    chance: float
+    shift: Estimate
+    turned: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "n": self.n, "same": self.same.to_dict(), "to_yes": self.to_yes, "to_no": self.to_no, "p": self.p,
+            "chance": self.chance, "shift": self.shift.to_dict(), "turned": list(self.turned),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        ways = f"{self.to_yes} turned to yes, {self.to_no} to no"
+        if self.p is not None and self.p < 0.05:
+            ways += f" (no chance: p {self.p:.3f})"
+        shift = f"; score {self.shift.value:+.3f}" if self.shift.value is not None else ""
+        same = f"the same verdict {self.same} of {self.n}, by chance {self.chance:.3f}"
+        return f"{KINDS[self.kind]}: {same}; {ways}{shift}"
+
+
+async def probes(judged: Sequence[Label], judge: Judge, verdicts: Verdicts = "json") -> dict[str, Probe]:
+    """All probes that the labels allow, by kind.
+
+    Parameters
+    ----------
+    judged
+        Labels with this judge's verdict on the texts as they are (``ask_again`` of ``calibration.asking``).
+    verdicts
+        How they were asked for, and are again.
+    """
+    found = {}
+    for kind, changed in variants(judged).items():
+        places = [place for place, label in enumerate(changed) if label is not None]
+        asked = await ask_again([label for label in changed if label is not None], judge, verdicts=verdicts)
+        if probe := compared(kind, [judged[place] for place in places], asked):
+            found[kind] = probe
+    together = await _together(judged, judge, verdicts, backwards=False)
+    reverse = await _together(judged, judge, verdicts, backwards=True)
+    shared = sorted(together.keys() & reverse.keys())
+    if probe := compared("claims_reversed", [together[n] for n in shared], [reverse[n] for n in shared]):
+        found["claims_reversed"] = probe
+        alone = compared("claims_together", [judged[n] for n in shared], [together[n] for n in shared])
+        found |= {"claims_together": alone} if alone else {}
+    return found
+
+
+def variants(labels: Sequence[Label]) -> dict[str, list[Label | None]]:
+    """By kind, each label with its text changed but not what it says; None where the kind changes nothing."""
+    return {
+        "padded": [_with_text(label, _padded(label)) for label in labels],
+        "twice": [_with_text(label, f"{_text(label).strip()} {_text(label).strip()}") for label in labels],
+        "shortened": [_with_text(label, _COURTESIES.sub("", _text(label))) for label in labels],
+        "chunks_reversed": [_reversed(label) for label in labels],
+    }
+
+
+def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Probe | None:
+    """The figures of one probe; None where no label has a verdict on both sides."""
+    pairs = [
+        (one, two)
+        for one, two in zip(before, after, strict=True)
+        if one.verdict is not None and two.verdict is not None
+    ]
+    if not pairs:
+        return None
+    first, second = (np.array([bool(label.verdict) for label in side]) for side in zip(*pairs, strict=True))
+    n, same = len(pairs), int((first == second).sum())
+    bounds = wilson(same, n, 0.975)
+    to_yes, to_no = int((~first & second).sum()), int((first & ~second).sum())
+    yes_before, yes_after = float(first.mean()), float(second.mean())
+    moves = [two.value - one.value for one, two in pairs if one.value is not None and two.value is not None]
+    return Probe(
+        kind,
+        n,
+        Estimate(same / n, bounds.low, bounds.high),
+        to_yes,
+        to_no,
+        _sign_test(to_yes, to_no),
+        yes_before * yes_after + (1 - yes_before) * (1 - yes_after),
+        _mean(moves),
+        tuple(two.name for one, two in pairs if one.verdict != two.verdict),
+    )
+
+
+def _sign_test(to_yes: int, to_no: int) -> float | None:
+    from scipy.stats import binomtest
+
+    return float(binomtest(to_yes, to_yes + to_no).pvalue) if to_yes + to_no else None
+
+
+def _mean(moves: Sequence[float]) -> Estimate:
+    """With a t interval."""
+    from scipy.stats import t
+
+    if not moves:
+        return Estimate(None)
+    mean = float(np.mean(moves))
+    if len(moves) < 2:
+        return Estimate(mean)
+    reach = float(t.ppf(0.975, len(moves) - 1) * np.std(moves, ddof=1) / np.sqrt(len(moves)))
+    return Estimate(mean, mean - reach, mean + reach)
+
+
+# What is changed
+
+
+def _text(label: Label) -> str:
+    return label.claim if label.claim is not None else label.answer or ""
+
+
+def _with_text(label: Label, text: str) -> Label | None:
+    if not text.strip() or text.strip() == _text(label).strip():
+        return None
+    return label.model_copy(update={"claim" if label.claim is not None else "answer": text})
+
+
+def _padded(label: Label) -> str:
+    text = _text(label)
+    if not text.strip():
+        return text
+    known = (label.lang or detect_language(text)).partition("-")[0]
+    claim, before, after = _NEUTRAL.get(known, _NEUTRAL["en"])
+    return f"{claim}{text}" if label.claim is not None else f"{before}{text.rstrip()}{after}"
+
+
+def _reversed(label: Label) -> Label | None:
+    chunks = label.contexts or ()
+    if len(chunks) < 2 or chunks == chunks[::-1]:
+        return None
+    return label.model_copy(update={"contexts": chunks[::-1]})
+
+
+async def _together(
+    labels: Sequence[Label], judge: Judge, verdicts: Verdicts, *, backwards: bool
+) -> dict[int, Label]:
+    """By place: claims of the same answer, judged in one go; only where there are several, and in JSON."""
+    if verdicts == "probability":  # each is asked by itself
+        return {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, label in enumerate(labels):
+        if label.claim is not None:
+            key = (label.metric, label.question_id, label.question, label.contexts, label.lang)
+            groups.setdefault(key, []).append(place)
+    found: dict[int, Label] = {}
+    for places in groups.values():
+        if len(places) < 2:
+            continue
+        order = places[::-1] if backwards else places
+        first = labels[places[0]]
+        claims = tuple(labels[place].claim or "" for place in order)
+        tools = Tools(first.metric, judge, lang=first.lang)
+        try:
+            reply = await tools.ask(VerifyClaims(claims, first.contexts or (), first.question or ""))
+        except JudgeError:
+            continue
+        for place, verdict in zip(order, reply.in_order(), strict=True):
+            found[place] = labels[place].model_copy(
+                update={"verdict": verdict.verdict, "reason": verdict.reason}
+            )
+    return found
