@@ -16,6 +16,8 @@ from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.reading import Asked, Report, Sample, Score, report_from
 
 _FORMAT = 1
+_TEXTS: Any = {"results": True, "mutations": {"metrics": {"__all__": {"survivors"}}}}
+"""What has questions and answers in it."""
 _PATIENCE = 30.0
 """Seconds to wait for another run that is writing."""
 
@@ -34,10 +36,12 @@ class History:
 
     def add(self, report: Report, *, keep: int = 0) -> None:
         """Add a run, in place of one with the same id. ``keep``: forget all but so many, the oldest first (0: none)."""
-        head = report.model_dump_json(by_alias=True, exclude={"results"})
+        head = report.model_dump_json(by_alias=True, exclude=_TEXTS)
         branch = report.run.git.branch if report.run.git else None
         with self._open(create=True) as base, base:
             base.execute("BEGIN IMMEDIATE")
+            # Files of earlier versions lack it, and those versions do not miss it.
+            base.execute("CREATE TABLE IF NOT EXISTS scores (run TEXT PRIMARY KEY, results BLOB NOT NULL)")
             base.execute(
                 "INSERT OR REPLACE INTO runs (id, started, branch, report) VALUES (?, ?, ?, ?)",
                 (report.run.id, report.run.started, branch, head),
@@ -65,6 +69,8 @@ class History:
         if not self.path.exists():
             return None
         with self._open(create=False) as base:
+            if not _has_scores(base):
+                return None
             row = base.execute(
                 "SELECT report, results FROM runs JOIN scores ON run = id WHERE branch = ? "
                 "ORDER BY started DESC, id DESC LIMIT 1",
@@ -80,6 +86,8 @@ class History:
         if not self.path.exists():
             return []
         with self._open(create=False) as base:
+            if not _has_scores(base):
+                return []
             rows = base.execute(
                 "SELECT branch FROM runs JOIN scores ON run = id ORDER BY started DESC, id DESC"
             )
@@ -136,8 +144,6 @@ class History:
                 "(id TEXT PRIMARY KEY, started REAL NOT NULL, branch TEXT, report TEXT NOT NULL) WITHOUT ROWID"
             )
             base.execute(f"PRAGMA user_version = {_FORMAT}")
-        # Files of earlier versions lack it, and those versions do not miss it.
-        base.execute("CREATE TABLE IF NOT EXISTS scores (run TEXT PRIMARY KEY, results BLOB NOT NULL)")
 
 
 _ASKED: Any = (
@@ -153,6 +159,11 @@ _ASKED: Any = (
     "cached",
 )
 _DETAILS = ("values", "unscored", "votes", "votes_passed")
+
+
+def _has_scores(base: sqlite3.Connection) -> bool:
+    found = base.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'scores'")
+    return found.fetchone() is not None
 
 
 def _scores(report: Report) -> list[dict[str, Any]]:

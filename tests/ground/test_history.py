@@ -44,8 +44,14 @@ def test_the_last_complete_run_of_a_branch_keeps_its_scores_without_texts(tmp_pa
     for number, branch in ((1, "main"), (3, "dev"), (2, "main")):
         history.add(run(number, branch=branch, complete=True))
     history.add(run(4, complete=False))
+    survivor = {"kind": "number", "good": False, "id": "a", "question": "a secret", "answer": "a secret"}
+    mutated = {"metric": "mrr", "originals": 3, "caught": 0.5, "survivors": [survivor]}
+    history.add(run(2, complete=True, mutations={"metrics": [mutated]}))
     found = history.last("main")
     assert found is not None
+    assert found.mutations is not None
+    assert (found.mutations.metrics[0].caught, found.mutations.metrics[0].survivors) == (0.5, ())
+    assert b"a secret" not in history.path.read_bytes()
     assert (found.run.id, history.branches()) == ("run-2", ["dev", "main"])
     [sample] = found.results[0].samples
     given = run(2).results[0]
@@ -56,7 +62,11 @@ def test_the_last_complete_run_of_a_branch_keeps_its_scores_without_texts(tmp_pa
     assert base.execute("SELECT run FROM scores ORDER BY run").fetchall() == [("run-2",), ("run-3",)]
     base.execute("DROP TABLE scores")  # a file of an earlier version
     base.commit()
-    assert history.last("main") is None
+    history.path.chmod(0o444)
+    assert (history.last("main"), history.branches(), len(history.runs())) == (None, [], 4)
+    history.path.chmod(0o644)
+    history.add(run(5, complete=True))
+    assert history.branches() == ["main"]
 
 
 def test_retention(tmp_path: Path) -> None:
