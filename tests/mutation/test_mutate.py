@@ -136,6 +136,7 @@ def test_rankings() -> None:
     assert [each.kind for each in rankings(sample, [4])] == []
     assert [each.kind for each in rankings(sample, [2])] == ["tail_reversed"]  # in the middle of five
     assert rankings(sample, []) == []
+    assert [each.kind for each in rankings(sample, [0, 1, 4])] == []  # the first stays first
 
 
 def test_kinds_that_say_something_of_a_metric() -> None:
