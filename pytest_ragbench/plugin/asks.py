@@ -13,6 +13,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -36,6 +37,9 @@ UNKNOWN = object()
 
 _LEAVING = {"skip", "xfail", "exit", "fail", "importorskip"}
 _SAMPLE = "rag_sample"
+
+
+_signature = lru_cache(inspect.signature)
 
 
 class _NotKnown(Exception):
@@ -181,12 +185,12 @@ def _arguments(
         if chosen in keywords and value(keywords.pop(chosen)) is not None:
             raise _NotKnown
     try:
-        given = inspect.signature(helper).bind_partial(*call.args, **keywords).arguments
+        given = _signature(helper).bind_partial(*call.args, **keywords).arguments
     except TypeError:
         raise _NotKnown from None
     sample = given.get("sample")
     if not (isinstance(sample, ast.Name) and sample.id == _SAMPLE) or (
-        "name" in inspect.signature(helper).parameters and "name" not in given
+        "name" in _signature(helper).parameters and "name" not in given
     ):
         raise _NotKnown
     return given
@@ -202,7 +206,7 @@ def _helper(node: ast.expr, function: Callable[..., Any]) -> Callable[..., Any] 
     if getattr(found, "__module__", "") != "pytest_ragbench.assertions" or not inspect.isfunction(found):
         return None
     one = name.startswith("assert_") or name in ("score", "ascore")
-    return found if one and "sample" in inspect.signature(found).parameters else None
+    return found if one and "sample" in _signature(found).parameters else None
 
 
 def _plain_name(helper: Any) -> str:
