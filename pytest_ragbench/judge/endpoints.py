@@ -54,7 +54,7 @@ def endpoint_of(
         )
     if not (value.isascii() and value.isprintable()):
         raise UsageError(f"the key in the variable {variable} holds characters that no key has")
-    key = Secret(value or "no-key")  # the client wants one; local services ignore it
+    key = Secret(value or "no-key")  # some local services want one, whichever it is
     parts = urlsplit(url)
     query = tuple(parse_qsl(parts.query, keep_blank_values=True))
     named = [*settings.headers.items(), *query]
