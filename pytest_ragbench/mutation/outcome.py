@@ -89,12 +89,14 @@ def against_gates(
             conditions.max_unscored, conditions.clusters, conditions.complete, before, Baseline(faulty)
         )
         for verdict in evaluate(asked, faulty, held):
+            own = verdict.rule.quantity
+            changed = {key for metric, key in values if own == metric or own not in touched}
             found.append(
                 {
                     "gate": verdict.rule.text,
                     "kind": kind,
                     "good": good,
-                    "n_changed": len({key for _, key in values}),
+                    "n_changed": len(changed),
                     "n_total": verdict.n_total,
                     "verdict": verdict.outcome,
                     "reason": verdict.reason,
