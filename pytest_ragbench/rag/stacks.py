@@ -54,8 +54,10 @@ def _input_of(runnable: Any) -> Callable[[str], Any] | None:
     """What the runnable takes: a text, or a mapping with the question under the one name that it asks for."""
     try:
         schema = runnable.get_input_jsonschema()
-    except Exception:  # schemas of user-made parts may raise anything
-        return None
+    except (
+        Exception
+    ):  # schemas of user-made parts may raise anything; pydantic's refuse typing.TypedDict before 3.12
+        schema = _state_of(runnable)
     names = list(schema.get("properties") or {}) if schema.get("type") == "object" else []
     if "messages" in names:
         return lambda question: {"messages": [("user", question)]}
@@ -63,6 +65,16 @@ def _input_of(runnable: Any) -> Callable[[str], Any] | None:
     needed = [name for name in schema.get("required") or names if name not in ("chat_history",)]
     name = known[0] if known else (needed[0] if len(needed) == 1 else None)
     return None if name is None else lambda question: {name: question}
+
+
+def _state_of(graph: Any) -> dict[str, Any]:
+    """The schema of a LangGraph's input as far as names go, from the class that describes its state."""
+    builder = getattr(graph, "builder", None)
+    for name in ("input_schema", "state_schema", "schema"):
+        names = getattr(getattr(builder, name, None), "__annotations__", None)
+        if names:
+            return {"type": "object", "properties": dict.fromkeys(names)}
+    return {}
 
 
 _QUESTIONS = ("question", "input", "query", "user_input", "user_question")

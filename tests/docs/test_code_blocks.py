@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import inspect
 import re
 import shlex
+import sqlite3
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -19,9 +22,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
-# These show calls with names that a test has (sample, rag_samples ...): they are compiled only.
-FRAGMENTS = {"docs/metrics.md", "docs/question-files.md", "docs/rag-service.md", "docs/judges.md", "docs/embedders.md",
-             "docs/engine.md", "docs/policies.md", "docs/thresholds.md"}  # fmt: skip
+LLM = {"assert_aspect", "assert_rubric"}
+"""A block that calls one of these is compiled only: the embedded judge can't do it."""
+FILES = {
+    "out.json": '{"results": []}',
+    "questions.csv": "question,reference\nHow long is the warranty?,Two years.\n",
+}
 
 
 def name_of(page: Path) -> str:
@@ -39,6 +45,33 @@ def pages_with(language: str) -> list[Path]:
     return [page for page in PAGES if any(blocks(page, language))]
 
 
+REFERENCE = {"docs/metrics.md", "docs/question-files.md", "docs/judges.md", "docs/embedders.md"}
+"""Pages of reference show lines out of a test: imports and samples are those that a test has."""
+
+
+def names_of_a_test() -> dict[str, object]:
+    import pytest_ragbench
+
+    sample = pytest_ragbench.RagSample(
+        question="How long is the warranty?",
+        answer="Every product has a warranty of two years.",
+        contexts=["Every product has a warranty of two years."],
+        reference="Every product has a warranty of two years.",
+    )
+    public = {
+        name: getattr(pytest_ragbench, name) for name in dir(pytest_ragbench) if name.startswith("assert_")
+    }
+    loose = {name: getattr(pytest_ragbench, name) for name in ("score", "load_questions")}
+    return {
+        "__name__": "page",
+        "pytest": pytest,
+        "sample": sample,
+        "rag_samples": [sample],
+        **public,
+        **loose,
+    }
+
+
 @pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
 def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_ragbench.metrics import registry
@@ -46,12 +79,22 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CI", raising=False)  # there, a judge has to be chosen
     monkeypatch.setattr(registry, "_METRICS", dict(registry.all_metrics()))
-    names: dict[str, object] = {"__name__": "page"}
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with sqlite3.connect(tmp_path / "support.db") as connection:
+        connection.execute("CREATE TABLE question_answer (id INTEGER PRIMARY KEY, question TEXT, url TEXT)")
+        connection.execute("CREATE VIEW log AS SELECT * FROM question_answer")
+        connection.execute("INSERT INTO question_answer VALUES (1, 'How long?', 'https://wiki/a')")
+    connection.close()
+    monkeypatch.setenv("SUPPORT_DB", "sqlite:///support.db")
+    names = names_of_a_test() if name_of(page) in REFERENCE else {"__name__": "page"}
     for line, code in blocks(page, "python"):
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         compiled = compile("\n" * (line - 1) + code, str(page), "exec", flags)
-        if name_of(page) not in FRAGMENTS:
-            exec(compiled, names)
+        if not LLM & set(compiled.co_names):
+            running = eval(compiled, names)
+            if inspect.iscoroutine(running):  # it awaits
+                asyncio.run(running)
 
 
 @pytest.mark.parametrize("page", pages_with("toml"), ids=name_of)

@@ -58,8 +58,13 @@ def test_hugging_face_datasets() -> None:
     datasets = pytest.importorskip("datasets")
     data = datasets.Dataset.from_list(ROWS)
     check(questions_from(data))
-    with pytest.raises(QuestionFileError, match=r"choose a split"):
-        questions_from(datasets.DatasetDict({"test": data}))
+    check(questions_from(data.to_iterable_dataset()))  # as load_dataset(..., streaming=True) gives
+    for splits in (
+        datasets.DatasetDict({"test": data}),
+        datasets.IterableDatasetDict({"test": data.to_iterable_dataset()}),
+    ):
+        with pytest.raises(QuestionFileError, match=r"choose a split of it, as dataset\['test'\]"):
+            questions_from(splits)
 
 
 def test_arrow_tables() -> None:

@@ -90,6 +90,51 @@ class TestLangChain:
 
 
 @pytest.mark.stacks
+class TestLangGraph:
+    def test_a_graph_with_a_state_of_its_own(self, engine: Engine) -> None:
+        """Question in; documents and answer among what comes out. A node is async, as in an app."""
+        graphs = pytest.importorskip("langgraph.graph")
+        from langchain_core.documents import Document
+
+        state = dict[str, Any]
+
+        async def retrieve(given: state) -> state:
+            assert given["question"] == "What is needed?"
+            return {"context": [Document(page_content=text, id=name) for name, text in TEXTS.items()]}
+
+        def generate(given: state) -> state:
+            return {"answer": f"{len(given['context'])} documents"}
+
+        built = graphs.StateGraph(_state("question", "context", "answer"))
+        built.add_node("retrieve", retrieve)
+        built.add_node("generate", generate)
+        built.add_edge(graphs.START, "retrieve")
+        built.add_edge("retrieve", "generate")
+        built.add_edge("generate", graphs.END)
+        sample = ask(built.compile(), engine)
+        assert sample.answer == "2 documents"
+        assert (sample.contexts, sample.context_ids) == (tuple(TEXTS.values()), ("d1", "d2"))
+
+    def test_a_graph_of_messages(self, engine: Engine) -> None:
+        """The last message is the answer."""
+        graphs = pytest.importorskip("langgraph.graph")
+        from langchain_core.language_models import FakeListChatModel
+
+        model = FakeListChatModel(responses=["A receipt."])
+        built = graphs.StateGraph(graphs.MessagesState)
+        built.add_node("model", lambda given: {"messages": [model.invoke(given["messages"])]})
+        built.add_edge(graphs.START, "model")
+        built.add_edge("model", graphs.END)
+        assert ask(built.compile(), engine).answer == "A receipt."
+
+
+def _state(*names: str) -> Any:
+    from typing import TypedDict
+
+    return TypedDict("State", dict.fromkeys(names, Any), total=False)  # type: ignore[operator, unused-ignore]
+
+
+@pytest.mark.stacks
 class TestLlamaIndex:
     @pytest.fixture
     def index(self) -> Any:
@@ -106,6 +151,13 @@ class TestLlamaIndex:
         assert sample.answer
         assert sample.contexts == tuple(TEXTS.values())
         assert sample.context_ids == ("d1", "d2")
+
+    def test_a_chat_engine(self, index: Any, engine: Engine) -> None:
+        from llama_index.core.llms import MockLLM
+
+        sample = ask(index.as_chat_engine(chat_mode="context", llm=MockLLM(max_tokens=5)), engine)
+        assert sample.answer
+        assert sample.contexts == tuple(TEXTS.values())
 
     def test_a_retriever(self, index: Any, engine: Engine) -> None:
         sample = ask(index.as_retriever(), engine)
