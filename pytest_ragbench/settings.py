@@ -205,6 +205,9 @@ class MetricSettings(_Section):
     verdicts: Literal["json", "probability"] | None = Field(
         default=None, description="How the judge gives yes-or-no verdicts: as JSON, or by P(yes) of one word."
     )
+    yes_from: float = Field(
+        default=0.5, gt=0, lt=1, description="By probability: the P(yes) from which on a verdict is yes."
+    )
 
 
 class GgufSettings(_Section):

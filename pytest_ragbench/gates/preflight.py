@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -108,12 +108,12 @@ def canaries() -> list[tuple[str, Task[Any], bool]]:
 
 
 async def fly(
-    judge: Judge, anchors: Sequence[Label] = (), by_probability: Collection[str] = frozenset()
+    judge: Judge, anchors: Sequence[Label] = (), by_probability: Mapping[str, float] | None = None
 ) -> Preflight:
     """Ask ``judge`` all canaries that it can do, and all anchors; of a panel, each member.
 
-    ``by_probability``: metrics whose verdicts are asked for in a word. Their anchors are, and so are the canaries,
-    beside JSON.
+    ``by_probability``: metrics whose verdicts are asked for in a word, with the P(yes) from which on it is yes.
+    Their anchors are asked so, and so are the canaries, beside JSON.
 
     Raises
     ------
@@ -122,9 +122,10 @@ async def fly(
     JudgeError
         The judge failed: nothing is known of it.
     """
+    by_probability = by_probability or {}
     members = judge.members if isinstance(judge, Panel) else (judge,)
     for member in members:
-        for way, labels in _by_way(anchors, by_probability).items():
+        for (way, _), labels in _by_way(anchors, by_probability).items():
             check_labels(labels, member, way)
     flown = await asyncio.gather(*(_fly(member, anchors, by_probability) for member in members))
     checks = [
@@ -135,25 +136,28 @@ async def fly(
     return Preflight(judge.name, tuple(checks))
 
 
-def _by_way(anchors: Sequence[Label], by_probability: Collection[str]) -> dict[Verdicts, list[Label]]:
-    ways: dict[Verdicts, list[Label]] = {}
+def _by_way(
+    anchors: Sequence[Label], by_probability: Mapping[str, float]
+) -> dict[tuple[Verdicts, float], list[Label]]:
+    ways: dict[tuple[Verdicts, float], list[Label]] = {}
     for label in anchors:
-        ways.setdefault("probability" if label.metric in by_probability else "json", []).append(label)
+        cut = by_probability.get(label.metric)
+        ways.setdefault(("json", 0.5) if cut is None else ("probability", cut), []).append(label)
     return ways
 
 
-async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Collection[str]) -> list[Check]:
+async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Mapping[str, float]) -> list[Check]:
     able = [each for each in canaries() if judge.tasks is None or each[1].name in judge.tasks]
     asked = [_canary(judge, *each) for each in able]
     if by_probability and getattr(judge, "probabilities", False):
         claims = [each for each in able if isinstance(each[1], VerifyClaims)]
         asked += [
-            _canary(judge, f"{name}, by probability", task, right, "probability")
+            _canary(judge, f"{name}, by probability", task, right, min(by_probability.values()))
             for name, task, right in claims
         ]
     checks = list(await asyncio.gather(*asked))
-    for way, labels in _by_way(anchors, by_probability).items():
-        for label in await ask_again(labels, judge, verdicts=way):
+    for (way, cut), labels in _by_way(anchors, by_probability).items():
+        for label in await ask_again(labels, judge, verdicts=way, yes_from=cut):
             if label.verdict is None:
                 raise JudgeError(f"anchor {label.name}: {label.reason or 'no verdict'}", code="preflight")
             what = label.claim or "whole score"
@@ -164,9 +168,13 @@ async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Collectio
     return checks
 
 
-async def _canary(judge: Judge, name: str, task: Task[Any], right: bool, way: Verdicts = "json") -> Check:
+async def _canary(judge: Judge, name: str, task: Task[Any], right: bool, cut: float | None = None) -> Check:
+    """``cut``: asked in a word, and yes from this probability on."""
+    tools = Tools(name, judge)
+    if cut is not None:
+        tools.verdicts, tools.yes_from = "probability", cut
     try:
-        reply = await Tools(name, judge, verdicts=way).ask(task)
+        reply = await tools.ask(task)
     except JudgeError as error:
         if error.code in ("refused", "content_filter"):  # it was not talked into anything
             return Check(name, not right, f"refused: {str(error).partition(chr(10))[0]}")

@@ -113,7 +113,7 @@ ASKED: Mapping[str, tuple[str, Callable[[Any, int], Sequence[tuple[str, Any]]]]]
 
 
 async def ask_in_a_word(
-    task: NumberedTask[Any], ask: Callable[[Task[YesChance]], Awaitable[YesChance]]
+    task: NumberedTask[Any], ask: Callable[[Task[YesChance]], Awaitable[YesChance]], yes_from: float = 0.5
 ) -> Any:
     """The task's typed reply, from one call for each item; each verdict carries its probability.
 
@@ -124,7 +124,7 @@ async def ask_in_a_word(
     """
     chances: list[YesChance] = await asyncio.gather(*(ask(each) for each in in_a_word(task)))
     reply = task.read(
-        {"verdicts": {str(n): {"verdict": c.probability >= 0.5} for n, c in enumerate(chances, 1)}}
+        {"verdicts": {str(n): {"verdict": c.probability >= yes_from} for n, c in enumerate(chances, 1)}}
     )
     for verdict, chance in zip(reply.in_order(), chances, strict=True):
         verdict.weigh(chance.probability)

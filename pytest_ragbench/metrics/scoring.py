@@ -65,7 +65,10 @@ def configured(settings: Settings, name: str, options: Mapping[str, Any]) -> Map
     chosen_here = settings.metrics.get(name)
     if chosen_here is None or chosen_here.verdicts is None or "verdicts" in options:
         return options
-    return {**options, "verdicts": chosen_here.verdicts}
+    way = {"verdicts": chosen_here.verdicts}
+    if chosen_here.verdicts == "json":
+        return {**options, **way}
+    return {"yes_from": chosen_here.yes_from, **options, **way}
 
 
 def _own(metric: Metric, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -76,9 +79,9 @@ def _own(metric: Metric, options: Mapping[str, Any]) -> Mapping[str, Any]:
     UsageError
         It is none of the two ways, or this metric asks for no such verdicts.
     """
-    if "verdicts" not in options:
+    if not options.keys() & _ASKING:
         return options
-    way = options["verdicts"]
+    way, yes_from = options.get("verdicts", "json"), options.get("yes_from", 0.5)
     if way not in ("json", "probability"):
         raise UsageError(f'{metric.name}: verdicts must be "json" or "probability"; got {way!r}')
     if way == "probability" and not asks_in_a_word(metric):
@@ -87,7 +90,19 @@ def _own(metric: Metric, options: Mapping[str, Any]) -> Mapping[str, Any]:
             f"{metric.name} asks for no yes-or-no verdicts one by one, so there is no probability of them; "
             f"those that do: {', '.join(able)}"
         )
-    return {name: value for name, value in options.items() if name != "verdicts"}
+    if "yes_from" in options and (way == "json" or not _inside(yes_from)):
+        raise UsageError(
+            f'{metric.name}: yes_from is for verdicts = "probability", and lies between 0 and 1; got {yes_from!r}'
+        )
+    return {name: value for name, value in options.items() if name not in _ASKING}
+
+
+_ASKING = frozenset({"verdicts", "yes_from"})
+"""Options of all metrics whose verdicts can be asked for by probability."""
+
+
+def _inside(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1
 
 
 def asks_in_a_word(metric: Metric) -> bool:
@@ -152,7 +167,7 @@ async def compute(
         value, reason = shortcut
         return tools.score(sample, value, reason=reason)
     chosen = {**metric.options, **options}
-    tools.verdicts = chosen.pop("verdicts", "json")
+    tools.verdicts, tools.yes_from = chosen.pop("verdicts", "json"), chosen.pop("yes_from", 0.5)
     score = await metric.compute(sample, tools, **chosen)
     if tools.verdicts == "probability":
         # Another instrument than the same model's JSON: so reports say, and baselines compare it with its like.

@@ -38,6 +38,8 @@ class Tools:
     """The sample's language, where it names one: that of the prompts."""
     verdicts: Verdicts = "json"
     """How yes-or-no verdicts are asked for, where both ways exist."""
+    yes_from: float = 0.5
+    """By probability: the P(yes) from which on a verdict is yes."""
     repeat: int = 0
     """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
     durations: list[float] = field(default_factory=list)
@@ -67,7 +69,7 @@ class Tools:
             from pytest_ragbench.judge.tasks import NumberedTask
 
             if task.name in ASKED and isinstance(task, NumberedTask):
-                reply: R = await ask_in_a_word(task, self.ask)
+                reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
                 return reply
         if self.repeat:
             task = again(task, task.vote + 1000 * self.repeat)

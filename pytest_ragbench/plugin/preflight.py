@@ -76,7 +76,9 @@ def _flown(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
     settings = state.settings
     named = settings.preflight.anchors
     anchors = read_labels(config.rootpath / Path(named).expanduser()) if named else []
-    by_probability = {name for name, chosen in settings.metrics.items() if chosen.verdicts == "probability"}
+    by_probability = {
+        name: chosen.yes_from for name, chosen in settings.metrics.items() if chosen.verdicts == "probability"
+    }
     found: Preflight = state.engine.wait(fly(judge, anchors, by_probability))
     if warning := unpinned(found.judge):
         state.warn(warning)

@@ -107,13 +107,15 @@ class Wordy:
 
 
 def test_metrics_by_probability_are_tried_by_probability() -> None:
-    found = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness"}))
+    found = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness": 0.4}))
     assert len(found.checks) == 11 + 9 + 1
     assert [check.name for check in found.failed] == [
         f"orders in the answer {lang}, by probability" for lang in ("en", "ru", "ja")
     ]
     assert "P(yes) 0.80" in found.failed[0].said
     assert "yes (0.80)" in found.checks[-1].said
+    strict = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness": 0.85}))
+    assert [check.name.split(" ")[0] for check in strict.failed] == ["control"] * 3 + ["anchor"]
 
 
 def test_a_judge_that_is_down_is_no_bad_judge() -> None:

@@ -218,9 +218,12 @@ def test_a_metric_scores_by_probability(engine: Engine) -> None:
         metric = check("faithfulness", SAMPLE, options)
         check_judge(metric, judge)
         score = engine.wait(compute(metric, SAMPLE, judge=judge, embedder=None, options=options))
+        lenient = {**options, "yes_from": 0.2}
+        same = engine.wait(compute(metric, SAMPLE, judge=judge, embedder=None, options=lenient))
     assert score.value == pytest.approx((0.9 + 0.25) / 2)
     assert [each.ok for each in score.evidence] == [True, False]
     assert [each.value for each in score.evidence] == pytest.approx([0.9, 0.25])
+    assert ([each.ok for each in same.evidence], same.value) == ([True, True], score.value)
     assert score.details["verdicts"] == "probability"
     assert score.judge == "lab:m1 by probability"
     assert score.usage.calls == 3
@@ -238,6 +241,9 @@ def test_what_can_not_be_asked_by_probability_is_refused_before_any_call(engine:
         check("answer_relevancy", SAMPLE, options)
     with pytest.raises(UsageError, match='"json" or "probability"'):
         check("faithfulness", SAMPLE, {"verdicts": "logprobs"})
+    for wrong in ({"yes_from": 0.4}, {**options, "yes_from": 1}, {**options, "yes_from": True}):
+        with pytest.raises(UsageError, match="yes_from is for verdicts"):
+            check("faithfulness", SAMPLE, wrong)
     with pytest.raises(UsageError, match="unknown metric 'faithfullness'"):
         configured(Settings.model_validate({"metrics": {"faithfullness": options}}), "faithfulness", {})
 
@@ -245,7 +251,7 @@ def test_what_can_not_be_asked_by_probability_is_refused_before_any_call(engine:
 def test_the_configuration_says_it_for_a_metric(tmp_path: Any) -> None:
     (tmp_path / "ragbench.toml").write_text('[metrics.faithfulness]\nverdicts = "probability"\n')
     settings = load_settings(tmp_path, environ={})
-    assert configured(settings, "faithfulness", {}) == {"verdicts": "probability"}
+    assert configured(settings, "faithfulness", {}) == {"verdicts": "probability", "yes_from": 0.5}
     assert configured(settings, "faithfulness", {"verdicts": "json"}) == {"verdicts": "json"}
     assert configured(settings, "context_recall", {}) == {}
     (tmp_path / "ragbench.toml").write_text('[metrics.faithfulness]\nverdict = "probability"\n')
