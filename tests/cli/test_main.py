@@ -28,6 +28,7 @@ def test_each_command_says_what_it_does(cli: Cli, name: str) -> None:
 def test_help_lists_every_command_and_the_exit_codes(cli: Cli) -> None:
     ran = cli("--help")
     assert all(f"  {name} " in ran.out for name in COMMANDS)
+    assert "..." not in ran.out.partition("Commands:")[2], "summaries are shown whole"
     for code in Exit:
         assert f" {int(code)} " in " ".join(ran.out.split())
 

@@ -23,7 +23,7 @@ def test_report(cli: Cli) -> None:
 
 def test_markdown(cli: Cli) -> None:
     cli.write("run.json", RUN)
-    assert cli("report", "run.json", "-o", "out.md").code == 0
+    assert cli("report", "run.json", "-o", "out.md", "--json").data == {"output": "out.md"}
     assert (cli.path / "out.md").read_text(encoding="utf-8").startswith("## RAG quality: no tests")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pytest_ragbench.cli.shared import json_option, note, print_json
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.reading import read_report
 
@@ -42,9 +43,11 @@ from pytest_ragbench.report.reading import read_report
 @click.option(
     "--lang", type=click.Choice(["en", "ru", "ja"]), default="en", help="Of the explanations of metrics."
 )
+@json_option
 def command(
-    run: Path, output: Path, trend: tuple[Path, ...], history: Path | None, baseline: Path | None, lang: str
-) -> None:
+    run: Path, output: Path, trend: tuple[Path, ...], history: Path | None, baseline: Path | None, lang: str,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Make a report, for the browser or in Markdown, from RUN, a file that `pytest --ragbench-json` wrote.
 
     \b
@@ -59,7 +62,7 @@ def command(
 
         text = markdown_report(read_report(run))
         output.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        click.echo(f"{output}", err=True)
+        _say(output, as_json)
         return
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: a report ends in .html, or in .md for Markdown")
@@ -71,4 +74,11 @@ def command(
         earlier = History(history).runs(before=report.run.started) + earlier
     old = read_report(baseline) if baseline else None
     write_html(output, report, trend=earlier, baseline=old, lang=lang)
-    click.echo(f"{output}", err=True)
+    _say(output, as_json)
+
+
+def _say(output: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({"output": str(output)})
+    else:
+        note(str(output))
