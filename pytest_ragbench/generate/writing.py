@@ -69,10 +69,7 @@ async def generate(
         The judge can't write.
     """
     if judge.tasks is not None and "write_cases" not in judge.tasks:
-        raise UsageError(
-            f"generate needs an LLM, and the judge {judge.name!r} is none: set OPENAI_API_KEY and "
-            "RAGBENCH_JUDGE=openai:MODEL, or a provider in ragbench.toml"
-        )
+        raise UsageError(f"generate needs an LLM, and {_is_none(judge)}")
     generated = Generated()
     vectors: list[Any] = []
     plan = _plan(passages, kinds, seed)
@@ -188,7 +185,7 @@ async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int
         The judge is no LLM.
     """
     if judge.tasks is not None and "rephrase" not in judge.tasks:
-        raise UsageError(f"paraphrases need an LLM, and the judge {judge.name!r} is none")
+        raise UsageError(f"paraphrases need an LLM, and {_is_none(judge)}")
     answers = await asyncio.gather(*(judge.ask(Rephrase(each.question, count)) for each in questions))
     found = []
     for question, answered in zip(questions, answers, strict=True):
@@ -197,6 +194,13 @@ async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int
         for number, text in enumerate(others, start=1):
             found.append(_variant(question, text, number))
     return found
+
+
+def _is_none(judge: Judge) -> str:
+    return (
+        f"the judge {judge.name!r} is none: set OPENAI_API_KEY and RAGBENCH_JUDGE=openai:MODEL, or a provider in "
+        "ragbench.toml"
+    )
 
 
 def _variant(question: Question, text: str, number: int) -> Question:
