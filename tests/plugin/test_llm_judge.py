@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -86,38 +87,59 @@ def test_each_call_once_and_none_in_the_second_run(
         assert (score["cached"], score["usage"]["calls"], score["judge"]) == (True, 0, "openai:gpt-4o-mini")
 
 
+UNREADABLE: dict[str, tuple[list[Reply], str]] = {
+    "prose": ([Reply("Everything is fine, 10/10!")], "JSON"),
+    "schema": ([Reply({"score": 1.0})], "claims"),
+    "verdict": ([Reply({"claims": ["a"]}), Reply({"verdicts": {"1": {"verdict": "maybe"}}})], "verdict"),
+    "cut-reply": ([Reply('{"claims": ["a', finish_reason="length")], "cut|truncated|length"),
+    "refusal": ([Reply(None, message={"refusal": "I can't help with that."})], "refus"),
+    "html": ([Reply(body="<html>proxy</html>")], "html|JSON"),
+}
+
+
+def test_a_reply_that_can_not_be_read_is_an_error_never_a_score(
+    bot: Project, both: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All kinds in one run: such a reply says nothing about the next one."""
+    rows = [{"id": name, "question": f"What of {name}?"} for name in UNREADABLE]
+    bot.write(q_jsonl="\n".join(map(json.dumps, rows)))
+    seen: Counter[str] = Counter()
+
+    def handler(messages: list[dict[str, str]], schema: dict[str, Any] | None) -> Reply:
+        [name] = [name for name in UNREADABLE if f"What of {name}?" in messages[1]["content"]]
+        script, place = UNREADABLE[name][0], seen[name]
+        seen[name] += 1
+        return script[min(place, len(script) - 1)]
+
+    with OpenAIServer(handler) as server:
+        result = run(bot, server, monkeypatch, "-l", "-vv", "--log-level=DEBUG", *both)
+    result.assert_outcomes(errors=len(UNREADABLE))
+    assert result.ret == 8
+    for name, (_, said) in UNREADABLE.items():
+        line = rf"ERROR test_bot.py::test_answer\[{name}\] - JudgeError: .*({said}).*"
+        assert re.search(line, result.stdout.str()), name
+    for record in bot.report()["results"]:
+        assert (record["outcome"], record["kind"]) == ("error", "judge")
+        assert record["scores"][0]["value"] is None
+    assert (bot.path / "j.xml").read_text(encoding="utf-8").count("<error") == len(UNREADABLE)
+
+
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "said", "ways"),
     [
-        ([error(500, "overloaded")], "500"),
-        ([error(401, f"Incorrect API key provided: {KEY}. Bearer {KEY}")], "401"),
-        ([error(429, "You exceeded your current quota", code="insufficient_quota")], "quota"),
-        ([Reply("Everything is fine, 10/10!")], "JSON"),
-        ([Reply({"score": 1.0})], "claims"),
-        ([Reply({"claims": ["a"]}), Reply({"verdicts": {"1": {"verdict": "maybe"}}})], "verdict"),
-        ([Reply('{"claims": ["a', finish_reason="length")], "cut|truncated|length"),
-        ([Reply(None, message={"refusal": "I can't help with that."})], "refus"),
-        ([Reply(hang=True)], "timeout|no reply within|timed out"),
-        ([Reply({"claims": ["a"]}, cut=True)], "connection|cut|closed"),
-        ([Reply(body="<html>proxy</html>")], "html|JSON"),
+        ([error(500, "overloaded")], "500", ["-n", "2"]),
+        ([error(401, f"Incorrect API key provided: {KEY}. Bearer {KEY}")], "401", []),
+        ([error(429, "You exceeded your current quota", code="insufficient_quota")], "quota", []),
+        ([Reply(hang=True)], "timeout|no reply within|timed out", []),
+        ([Reply({"claims": ["a"]}, cut=True)], "connection|cut|closed", []),
     ],
-    ids=["500", "401", "quota", "prose", "schema", "verdict", "cut-reply", "refusal", "hang", "cut", "html"],
+    ids=["500", "401", "quota", "hang", "cut"],
 )
 def test_a_broken_judge_is_an_error_never_a_score(
-    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
+    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str, ways: list[str]
 ) -> None:
-    check_broken(bot, monkeypatch, script, said)
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [([error(500, "overloaded")], "500"), ([Reply("10/10!")], "JSON")],
-    ids=["500", "prose"],
-)
-def test_a_broken_judge_is_an_error_in_workers_too(
-    bot: Project, monkeypatch: pytest.MonkeyPatch, script: list[Reply], said: str
-) -> None:
-    check_broken(bot, monkeypatch, script, said, "-n", "2")
+    """Each in a run of its own: a provider that is down or refuses the key is asked no more."""
+    check_broken(bot, monkeypatch, script, said, *ways)
 
 
 def check_broken(
