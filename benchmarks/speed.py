@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -80,8 +81,14 @@ def call(url: str, body: Any = None) -> Any:
         return json.load(reply)
 
 
+def cpu() -> float:
+    """Seconds that processes which have been waited for have computed, theirs included."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def measured(command: list[str], where: Path) -> tuple[float, int, int]:
-    """Seconds, peak of the summed resident memory (MB), exit code."""
+    """Seconds, peak of the summed resident memory (MB), exit code. :func:`cpu` tells what it computed."""
     environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     began, peak = time.perf_counter(), 0
@@ -161,12 +168,14 @@ def row(name: str, url: str, questions: int, pair: str, slots: int, options: lis
         bare = [sys.executable, __file__, "--floor", url, "--questions", str(questions)]
         least, _, _ = measured([*bare, "--slots", str(slots), "--chain", chain], where)
         call(f"{url}/stats")
+        before = cpu()
         seconds, megabytes, code = measured(command, where)
+        computed = cpu() - before
         stats = call(f"{url}/stats")
         last = (where / "output.txt").read_text().strip().splitlines()[-1:]
     calls = stats["calls"]
     return (
-        f"| {name} | {seconds:.1f} s | {least:.1f} s | {seconds / least:.2f} | {calls.get('rag', 0)} + "
+        f"| {name} | {seconds:.1f} s | {computed:.1f} s | {least:.1f} s | {seconds / least:.2f} | {calls.get('rag', 0)} + "
         f"{calls.get('judge', 0)} | {stats['repeated']} | {megabytes} MB | {code} | {''.join(last)[:40]} |"
     )
 
@@ -193,8 +202,8 @@ def main() -> None:
     url = server.stdout.readline().strip()
     try:
         call(f"{url}/config", {"latency": given.latency})
-        print("| run | wall | floor | ratio | calls | repeated | memory | exit | said |")
-        print("|---|---|---|---|---|---|---|---|---|")
+        print("| run | wall | CPU | floor | ratio | calls | repeated | memory | exit | said |")
+        print("|---|---|---|---|---|---|---|---|---|---|")
         for name in given.only.split(","):
             print(row(name, url, given.questions, *ROWS[name]), flush=True)
         for name, config in FAULTS.items() if given.faults else ():

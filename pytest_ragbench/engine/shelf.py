@@ -22,6 +22,9 @@ from pytest_ragbench.engine.backend import (
 from pytest_ragbench.engine.owners import Owner
 from pytest_ragbench.engine.writer import Writer
 
+_MANY = 1000
+"""So many replies that were of use are noted at once."""
+
 
 class Shelf:
     """Replies and claims, for one engine in one process.
@@ -76,7 +79,7 @@ class Shelf:
             self._readable = self._writer is not None
             return None
         if kept is not None:
-            self._used.add(digest)
+            self._note_use(digest)
         return kept
 
     async def claim(self, digest: str) -> Kept | bool:
@@ -94,7 +97,7 @@ class Shelf:
             if claimed is not True:
                 self._claims.discard(digest)
         if isinstance(claimed, Kept):
-            self._used.add(digest)
+            self._note_use(digest)
         return claimed
 
     async def put(self, digest: str, kind: str, provider: str, run: str | None, kept: Kept) -> None:
@@ -143,7 +146,7 @@ class Shelf:
     def close(self) -> None:
         """Note what was used, give up all claims, delete what is old, and close the store."""
         if self._writer is not None:
-            self._soon(lambda ops: ops.used_op(self._used, time.time()))
+            self._tell_use()
             self._soon(lambda ops: ops.leave_op(self._owner))
             self._writer.close()
         if self._store is not None:
@@ -193,6 +196,16 @@ class Shelf:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
+
+    def _note_use(self, digest: str) -> None:
+        self._used.add(digest)
+        if len(self._used) >= _MANY:
+            self._tell_use()
+
+    def _tell_use(self) -> None:
+        used, self._used = self._used, set()
+        if used:
+            self._soon(lambda ops: ops.used_op(used, time.time()))
 
     async def _do(self, make: Callable[[Ops], Op]) -> Any:
         if self._store is None or self._writer is None:

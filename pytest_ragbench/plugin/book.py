@@ -119,6 +119,7 @@ class RunBook:
             self._count_failure(data)
         if data is None:
             return
+        report.ragbench = None  # type: ignore[attr-defined]  # pytest keeps all reports until the end
         summary = self._summary = self._summary or self._new_summary()
         summary.add_books(data["books"])
         for text in data["warnings"]:
