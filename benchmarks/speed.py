@@ -175,8 +175,8 @@ def row(name: str, url: str, questions: int, pair: str, slots: int, options: lis
         last = (where / "output.txt").read_text().strip().splitlines()[-1:]
     calls = stats["calls"]
     return (
-        f"| {name} | {seconds:.1f} s | {computed:.1f} s | {least:.1f} s | {seconds / least:.2f} | {calls.get('rag', 0)} + "
-        f"{calls.get('judge', 0)} | {stats['repeated']} | {megabytes} MB | {code} | {''.join(last)[:40]} |"
+        f"| {name} | {seconds:.1f} s | {computed:.1f} s | {least:.1f} s | {seconds / least:.2f} | "
+        f"{calls.get('rag', 0)} + {calls.get('judge', 0)} | {stats['repeated']} | {megabytes} MB | {code} | {''.join(last)[:40]} |"
     )
 
 
