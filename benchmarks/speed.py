@@ -174,10 +174,12 @@ def row(name: str, url: str, questions: int, pair: str, slots: int, options: lis
         stats = call(f"{url}/stats")
         last = (where / "output.txt").read_text().strip().splitlines()[-1:]
     calls = stats["calls"]
-    return (
-        f"| {name} | {seconds:.1f} s | {computed:.1f} s | {least:.1f} s | {seconds / least:.2f} | "
-        f"{calls.get('rag', 0)} + {calls.get('judge', 0)} | {stats['repeated']} | {megabytes} MB | {code} | {''.join(last)[:40]} |"
-    )
+    cells = [
+        name, f"{seconds:.1f} s", f"{computed:.1f} s", f"{least:.1f} s", f"{seconds / least:.2f}",
+        f"{calls.get('rag', 0)} + {calls.get('judge', 0)}", stats["repeated"], f"{megabytes} MB", code,
+        "".join(last)[:40],
+    ]  # fmt: skip
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> None:
