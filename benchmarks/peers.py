@@ -2,8 +2,8 @@
 
     python benchmarks/peers.py DRIVERS ENVIRONMENTS [--only ours,evaltrack] [--questions 100]
 
-DRIVERS is a folder with ``fake_server.py`` (a service and a judge on loopback: ``--port``, ``POST /reset``, ``GET /stats``)
-and ``peers/NAME/`` with a driver for each tool; ENVIRONMENTS has a Python environment for each, by the same name. Ours
+DRIVERS is a folder with ``fake_server.py`` (a service and a judge on loopback: ``--port``, ``POST /reset``,
+``GET /stats``) and ``peers/NAME/`` with a driver for each tool; ENVIRONMENTS has a Python environment for each, by the same name. Ours
 asks the scripted server of this folder, which waits just as long. Tools that are not there are left out.
 """
 
@@ -92,6 +92,12 @@ def main() -> None:
         [sys.executable, str(given.drivers / "fake_server.py"), "--port", str(given.port)],
         stdout=subprocess.DEVNULL,
     )
+    while server.poll() is None:
+        try:
+            call(f"{url}/stats")
+            break
+        except OSError:
+            time.sleep(0.1)
     names = given.only.split(";") if given.only else ["ours", *PEERS]
     print(f"load average before: {os.getloadavg()[0]:.1f}\n")
     print("| tool | wall | CPU | memory | calls | exit code: last line |\n|---|---|---|---|---|---|")
