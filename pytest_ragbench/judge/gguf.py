@@ -19,6 +19,7 @@ from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.gguf_server import Model, address_of
 from pytest_ragbench.judge.openai import OpenAIJudge
+from pytest_ragbench.judge.posting import Poster
 from pytest_ragbench.rag.secrets import Redactor, Secret
 from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettings
 
@@ -90,6 +91,7 @@ class GgufJudge(OpenAIJudge):
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load
             self._endpoint = await asyncio.to_thread(self._start)
+            self._poster = Poster(self._endpoint, self._settings.headers, self._engine)
             self._started = True
         try:
             return await super()._complete(turn, sender)
