@@ -66,24 +66,30 @@ async def ask_again(
     repeat: int = 0,
     verdicts: Verdicts = "json",
     yes_from: float = 0.5,
+    fresh: bool = False,
 ) -> list[Label]:
     """The labels with what ``judge`` says now. ``repeat`` above 0: by calls of their own, past what is stored.
+    ``fresh``: asked in this run, whatever earlier ones stored.
 
     A verdict is None where the judge failed. By probability a claim has a value, too: P(yes).
     """
-    return list(await asyncio.gather(*(_one(label, judge, repeat, verdicts, yes_from) for label in labels)))
+    return list(
+        await asyncio.gather(*(_one(label, judge, repeat, verdicts, yes_from, fresh) for label in labels))
+    )
 
 
 def _options(verdicts: Verdicts, yes_from: float = 0.5) -> dict[str, Any]:
     return {} if verdicts == "json" else {"verdicts": verdicts, "yes_from": yes_from}
 
 
-async def _one(label: Label, judge: Judge, repeat: int, verdicts: Verdicts, yes_from: float) -> Label:
+async def _one(
+    label: Label, judge: Judge, repeat: int, verdicts: Verdicts, yes_from: float, fresh: bool
+) -> Label:
     changes: dict[str, Any] = {"judge": judge.name, "verdict": None, "value": None, "reason": ""}
     try:
         if label.claim is not None:
             task = VerifyClaims((label.claim,), label.contexts or (), label.question or "")
-            tools = Tools(label.metric, judge, None, repeat=repeat, lang=label.lang)
+            tools = Tools(label.metric, judge, None, repeat=repeat, fresh=fresh, lang=label.lang)
             tools.verdicts, tools.yes_from = verdicts, yes_from
             [verdict] = (await tools.ask(task)).in_order()
             changes |= {"verdict": verdict.verdict, "value": verdict.probability, "reason": verdict.reason}
@@ -91,7 +97,7 @@ async def _one(label: Label, judge: Judge, repeat: int, verdicts: Verdicts, yes_
             sample = sample_of(label)
             options = _options(verdicts, yes_from)
             metric = check(label.metric, sample, options)
-            tools = Tools(metric.name, judge, None, repeat=repeat)
+            tools = Tools(metric.name, judge, None, repeat=repeat, fresh=fresh)
             score = await compute(metric, sample, judge=judge, embedder=None, options=options, tools=tools)
             limit = parse_threshold(label.threshold or DEFAULT, metric.scale)
             changes |= {

@@ -113,7 +113,8 @@ async def fly(
     """Ask ``judge`` all canaries that it can do, and all anchors; of a panel, each member.
 
     ``by_probability``: metrics whose verdicts are asked for in a word, with the P(yes) from which on it is yes.
-    Their anchors are asked so, and so are the canaries, beside JSON.
+    Their anchors are asked so, and so are the canaries, beside JSON. Anchors are asked in each run: a stored reply
+    would hide that the judge has drifted.
 
     Raises
     ------
@@ -157,7 +158,7 @@ async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Mapping[s
         ]
     checks = list(await asyncio.gather(*asked))
     for (way, cut), labels in _by_way(anchors, by_probability).items():
-        for label in await ask_again(labels, judge, verdicts=way, yes_from=cut):
+        for label in await ask_again(labels, judge, verdicts=way, yes_from=cut, fresh=True):
             if label.verdict is None:
                 raise JudgeError(f"anchor {label.name}: {label.reason or 'no verdict'}", code="preflight")
             what = label.claim or "whole score"

@@ -34,6 +34,8 @@ class Task(Generic[R]):
 
     vote: ClassVar[int] = 0
     language: ClassVar[str | None] = None
+    fresh: ClassVar[bool] = False
+    """Whether a reply that an earlier run stored is none: it has to be known what the judge says now."""
     one_word: ClassVar[bool] = False
     """Whether the reply is one word whose probability counts; see :mod:`~pytest_ragbench.judge.one_word`."""
 
@@ -97,6 +99,13 @@ def again(task: Task[R], vote: int) -> Task[R]:
     """The same task as another, independent call: its reply is not that of any other ``vote``."""
     other = copy(task)
     object.__setattr__(other, "vote", vote)
+    return other
+
+
+def anew(task: Task[R]) -> Task[R]:
+    """The same task, asked once in this run, whatever earlier runs stored."""
+    other = copy(task)
+    object.__setattr__(other, "fresh", True)
     return other
 
 

@@ -93,7 +93,7 @@ class CallableJudge:
             },
             fetch=fetch,
             read=lambda payload: hear(task, payload),
-            scope="none" if key is None else "store",
+            scope="none" if key is None else "run" if task.fresh else "store",
             failure=JudgeError,
         )
         got = await self._engine.fetch(request)

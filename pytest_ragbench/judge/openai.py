@@ -125,6 +125,7 @@ class OpenAIJudge:
             key=self._key(task),
             fetch=fetch,
             read=lambda payload: hear(task, payload),
+            scope="run" if task.fresh else "store",
             failure=JudgeError,
         )
         got = await self._engine.fetch(request)

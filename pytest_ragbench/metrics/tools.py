@@ -42,6 +42,8 @@ class Tools:
     """By probability: the P(yes) from which on a verdict is yes."""
     repeat: int = 0
     """Above 0: ask every task anew, past the replies of earlier repeats (a judge held against itself)."""
+    fresh: bool = False
+    """Ask each task in this run, whatever earlier runs stored."""
     durations: list[float] = field(default_factory=list)
     """Seconds of each reply that was not stored."""
     replies: list[JudgeReply] = field(default_factory=list)
@@ -61,7 +63,7 @@ class Tools:
         judge = (self.second or self.judge) if second else self.judge
         if judge is None:
             raise UsageError(f"{self.metric} was given no judge")
-        from pytest_ragbench.judge.base import again, in_language
+        from pytest_ragbench.judge.base import again, anew, in_language
 
         task = in_language(task, self.lang)
         if self.verdicts == "probability" and not task.one_word:
@@ -71,6 +73,8 @@ class Tools:
             if task.name in ASKED and isinstance(task, NumberedTask):
                 reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
                 return reply
+        if self.fresh:
+            task = anew(task)
         if self.repeat:
             task = again(task, task.vote + 1000 * self.repeat)
         answered = await judge.ask(task)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_ragbench.calibration.labels import Label
+from pytest_ragbench.engine import Engine
 from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.gates.preflight import Preflight, canaries, fly, unpinned
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.local_judge import local_judge
 from pytest_ragbench.judge.one_word import YesChance
+from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.rendering import render
+from pytest_ragbench.settings import ProviderSettings
+from tests.servers.openai_server import OpenAIServer
 
 FACTS = ("nine in the morning", "девять часов", "午前九時")
 WRONG = ("at four", "четыре часа", "午後四時")
@@ -116,6 +121,38 @@ def test_metrics_by_probability_are_tried_by_probability() -> None:
     assert "yes (0.80)" in found.checks[-1].said
     strict = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness": 0.85}))
     assert [check.name.split(" ")[0] for check in strict.failed] == ["control"] * 3 + ["anchor"]
+
+
+def test_drift_is_seen_although_replies_are_stored(tmp_path: Path) -> None:
+    """The canaries of an earlier run count; what the judge says of the anchors is asked anew, once a run."""
+    drifted = False
+
+    def handler(messages: list[dict[str, str]], _schema: Any) -> Any:
+        claim = messages[-1]["content"].rpartition("<claim-")[2]
+        if "<claim-" not in messages[-1]["content"]:
+            return {"reason": "r", "grade": 0}
+        said = any(fact in claim for fact in FACTS) and not any(wrong in claim for wrong in WRONG)
+        return {
+            "verdicts": {
+                "1": {"reason": "r", "chunk": 1, "verdict": said and not (drifted and "It" in claim)}
+            }
+        }
+
+    with OpenAIServer(handler) as server:
+
+        def run(run_id: str) -> tuple[list[str], int]:
+            before = server.calls
+            engine = Engine(store=tmp_path / "store.sqlite", run_id=run_id)
+            provider = ProviderSettings(base_url=server.url)
+            tested = openai_judge("lab", provider, "m", engine, environ={})
+            found = [engine.wait(fly(tested, [anchor(True)])) for _ in range(2)][-1]
+            engine.close()
+            return [check.name.split(" ")[0] for check in found.failed], server.calls - before
+
+        assert run("monday") == ([], 12)
+        assert run("tuesday") == ([], 1)
+        drifted = True
+        assert run("wednesday") == (["anchor"], 1)
 
 
 def test_a_judge_that_is_down_is_no_bad_judge() -> None:
