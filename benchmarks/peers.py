@@ -3,8 +3,9 @@
     python benchmarks/peers.py DRIVERS ENVIRONMENTS [--only ours,evaltrack] [--questions 100]
 
 DRIVERS is a folder with ``fake_server.py`` (a service and a judge on loopback: ``--port``, ``POST /reset``,
-``GET /stats``) and ``peers/NAME/`` with a driver for each tool; ENVIRONMENTS has a Python environment for each, by the same name. Ours
-asks the scripted server of this folder, which waits just as long. Tools that are not there are left out.
+``GET /stats``) and ``peers/NAME/`` with a driver for each tool; ENVIRONMENTS has a Python environment for
+each, by the same name. Ours asks the scripted server of this folder, which waits just as long. Tools that are
+not there are left out.
 """
 
 from __future__ import annotations
