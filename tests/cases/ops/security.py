@@ -94,6 +94,7 @@ def report_html(given: Input) -> Outcome:
         "passed": False, "band": "attention", "reason": given.get("reason", ""),
         "error_message": given.get("error_message", ""),
         "evidence": [{"text": text, "ok": False, "reason": text} for text in texts],
+        "replies": [{"text": text, "judge": text} for text in texts],
     }  # fmt: skip
     result = {"test": f"test_a.py::test[{texts[0]}]", "outcome": "failed", "kind": "quality", "samples": [sample],
               "question_id": sample["id"], "message": given.get("error_message", ""), "scores": [score]}  # fmt: skip
@@ -109,8 +110,8 @@ def report_html(given: Input) -> Outcome:
     page = ReadPage(outcome.value)
     outcome.problems += page.problems
     outcome.problems += [f"the page does not show {text!r}" for text in texts if not page.shows(text)]
-    [embedded] = page.blocks
-    if any(letter in embedded for letter in "<>&"):
+    embedded, _replies = page.blocks
+    if any(letter in block for block in page.blocks for letter in "<>&"):
         outcome.problems.append("the embedded JSON holds letters that HTML reads")
     [row] = json.loads(embedded)["questions"]
     for key in ("id", "answer"):
