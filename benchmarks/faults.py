@@ -103,7 +103,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--questions", type=int, default=6)
-    parser.add_argument("--only", default=",".join(FAULTS).replace("s, R", "s; R"))
+    parser.add_argument("--only", default=",".join(FAULTS))
     parser.add_argument("--kills", type=int, default=2)
     given = parser.parse_args()
     server = subprocess.Popen(
@@ -113,7 +113,9 @@ def main() -> None:
     url = server.stdout.readline().strip()
     try:
         print("| judge | wall | judge calls | exit | outcomes |\n|---|---|---|---|---|")
-        for name in [part.replace("s; R", "s, R") for part in given.only.split(",") if part]:
+        for name in [
+            part.replace("s; R", "s, R") for part in given.only.replace("s, R", "s; R").split(",") if part
+        ]:
             print(fault(name, url, given.questions, []), flush=True)
         print(
             "\n| killed | calls before | answered to nobody | results on disk | calls of the second run | "
