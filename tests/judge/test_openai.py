@@ -54,6 +54,7 @@ def test_one_task_one_call(engine: Engine) -> None:
         20,
     )
     assert answered.duration > 0
+    assert [json.loads(text)["groundedness"] for text in answered.said] == ["0.25"]  # as it was sent
     (request,) = server.requests
     assert server.paths == ["/v1/chat/completions"]
     assert (request["model"], request["temperature"], request["seed"], request["top_k"]) == ("m1", 0, 7, 1)
@@ -70,7 +71,7 @@ def test_stored_replies_are_not_asked_for_again(make_engine: Callable[..., Engin
         first = ask(server, make_engine())
         second = ask(server, make_engine(run_id="later"))
         assert server.calls == 1
-        assert second.reply == first.reply
+        assert (second.reply, second.said) == (first.reply, first.said)
         assert (second.cached, second.usage.calls, second.duration) == (True, 0, 0)
         for other in ({"temperature": 0.5}, {"seed": 1}, {"max_tokens": 100}, {"extra_body": {"a": 1}}):
             assert not ask(server, make_engine(), **other).cached
