@@ -108,10 +108,11 @@ def test_a_broken_entry_point_is_named(project: Project, monkeypatch: pytest.Mon
     project.write(
         test_a_py="import pytest_ragbench as rb\n"
         + SAMPLE
-        + "\ndef test_it():\n    rb.score('rouge1', SAMPLE)\n"
+        + "\ndef test_it():\n    rb.score('from_extra', SAMPLE)\n"
+        + "\ndef test_ours():\n    rb.score('exact_match', rb.RagSample('q', 'a', reference='a'))\n"
     )
     result = project.run()
-    result.assert_outcomes(errors=1)
+    result.assert_outcomes(errors=1, passed=1)
     assert "entry point 'extra' = 'no_such_module'" in result.stdout.str()
 
 

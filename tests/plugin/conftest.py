@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ _NEEDED_WITH = {
     "--html": ("html", "html_fixtures", "metadata"),
     "--reruns": ("rerunfailures",),
 }
+
+
+_OURS_TO_SET = ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL")
 
 
 class Project:
@@ -66,7 +70,7 @@ class Project:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
-    for name in ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL"):
+    for name in (*_OURS_TO_SET, *(name for name in os.environ if name.startswith("PYTEST_XDIST_"))):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
