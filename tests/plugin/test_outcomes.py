@@ -223,31 +223,35 @@ def test_it(record_property):
     assert "results lost" in result.stdout.str() or "INTERNALERROR" in result.stdout.str()
 
 
-@pytest.mark.parametrize("value", ["np.float64(0.12)", "np.float32(0.12)", "Decimal('0.12')"])
-def test_any_kind_of_number_crosses(project: Project, both: list[str], value: str) -> None:
+def test_any_kind_of_number_crosses(project: Project, both: list[str]) -> None:
     project.write(
         test_a_py=PRELUDE
-        + f"""
+        + """
 import numpy as np
+import pytest
 from decimal import Decimal
 from pytest_ragbench.metrics.registry import metric
 
-@metric("odd", tier="generation", needs=("answer",))
-async def odd(sample, tools):
-    "A metric that returns odd numbers."
-    return tools.score(sample, {value}, part={value})
+VALUE = {"float64": np.float64(0.12), "float32": np.float32(0.12), "decimal": Decimal("0.12")}
 
-def test_it(record_property):
+@metric("odd", tier="generation", needs=("answer",))
+async def odd(sample, tools, kind):
+    "A metric that returns odd numbers."
+    return tools.score(sample, VALUE[kind], part=VALUE[kind])
+
+@pytest.mark.parametrize("kind", VALUE)
+def test_it(kind, record_property):
     record_property("own", np.float64(1))
-    rb.assert_metric("odd", SAMPLE, ">=0.8")
+    rb.assert_metric("odd", SAMPLE, ">=0.8", kind=kind)
 """
     )
     result = project.run("--ragbench-json=out.json", *both)
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(failed=3)
     assert result.ret == 1
-    assert "odd 0.12, wanted >=0.8" in result.stdout.str()
-    [record] = project.report()["results"]
-    assert record["scores"][0]["value"] == pytest.approx(0.12)
+    for kind in ("float64", "float32", "decimal"):
+        assert f"test_it[{kind}] - odd 0.12, wanted >=0.8" in result.stdout.str()
+    for record in project.report()["results"]:
+        assert record["scores"][0]["value"] == pytest.approx(0.12)
 
 
 def test_control_characters_reach_neither_terminal_nor_xml(project: Project, both: list[str]) -> None:
