@@ -235,7 +235,7 @@ from pytest_ragbench.metrics.registry import metric
 VALUE = {"float64": np.float64(0.12), "float32": np.float32(0.12), "decimal": Decimal("0.12")}
 
 @metric("odd", tier="generation", needs=("answer",))
-async def odd(sample, tools, kind):
+async def odd(sample, tools, *, kind):
     "A metric that returns odd numbers."
     return tools.score(sample, VALUE[kind], part=VALUE[kind])
 
