@@ -112,7 +112,9 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             tell_others(item, report, data["record"], results)
         if not state.is_configured or state.settings.junit_properties:
             item.user_properties += properties(results, kind)
-        report.user_properties = [(str(name), _plain(value)) for name, value in item.user_properties]
+        # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
+        item.user_properties[:] = [(str(name), _plain(value)) for name, value in item.user_properties]
+        report.user_properties = list(item.user_properties)
         results.clear()
     report.ragbench = data  # type: ignore[attr-defined]
 
