@@ -92,8 +92,8 @@ def test_all_that_shapes_the_reply_is_in_the_key(service: Service, tmp_path: Pat
         {"auth_env": "L"},
         {"auth_env": "K", "auth_scheme": ""},
         {"path": "/llm/search-rag?k=1"},
-        {"path": "/llm/search-rag?api_key=aaaa"},
-        {"path": "/llm/search-rag?api_key=bbbb"},
+        {"path": "/llm/search-rag?api_key=zqzq"},
+        {"path": "/llm/search-rag?api_key=wxwx"},
         {"method": "POST", "body": {"q": "{question}"}},
         {"method": "POST", "body": {"q": "{question}", "k": 2}},
         {"method": "PUT", "body": {"q": "{question}"}},
@@ -105,7 +105,7 @@ def test_all_that_shapes_the_reply_is_in_the_key(service: Service, tmp_path: Pat
     assert asked(store, "run", service.url, {"K": "rotated-secret"}, auth_env="K").cached
     for file in tmp_path.iterdir():
         content = file.read_bytes()
-        for secret in (b"-secret", b"one-value", b"aaaa"):
+        for secret in (b"-secret", b"one-value", b"zqzq"):
             assert secret not in content
 
 
