@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import sys
 from collections.abc import Callable
 from operator import methodcaller
 from pathlib import Path
@@ -266,6 +267,7 @@ def test_prices() -> None:
     assert 0 < listed.input < listed.output
     assert price("o", "gpt-4o-mini") == listed
     assert prices_of({}, "http://localhost/v1")("openai", "gpt-4o-mini") is None
+    assert prices_of({}, "http://10.0.0.3:8000/v1")("openai", "gpt-4o-mini") is None
 
 
 def test_a_call_that_fails_gives_back_what_was_put_aside(make_engine: Callable[..., Engine]) -> None:
@@ -359,3 +361,9 @@ def test_a_failed_guess_of_ones_own_is_told_once(make_engine: Callable[..., Engi
             engine.wait(work)
     assert engine.wait(engine.fetch(service.ask("a"))).value == "a"
     assert service.calls == 2
+
+
+def test_no_price_list_is_loaded_for_a_service_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)  # importing it would raise
+    for url in ("http://127.0.0.1:8000/v1", "http://10.0.0.3/v1", "http://localhost/v1"):
+        assert prices_of({}, url)("openai", "gpt-4o-mini") is None
