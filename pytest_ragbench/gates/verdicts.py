@@ -41,6 +41,11 @@ class Verdict:
     p_holm: float | None = None
     comparison: Comparison | None = None
 
+    @property
+    def warning(self) -> str | None:
+        """What a run is warned of where this gate can't tell."""
+        return undecided(self.rule.text, self.reason) if self.outcome == "UNDECIDED" else None
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: docs/json-report.md says what the fields mean."""
         bounds, rule = self.bounds, self.rule
@@ -67,6 +72,30 @@ class Verdict:
             "p_holm": self.p_holm,
         }
         return told | {"comparison": self.comparison.to_dict() if self.comparison else None}
+
+
+def undecided(gate: str, reason: str) -> str:
+    """The words of :attr:`Verdict.warning`."""
+    return f"gate {gate}: undecided: {reason}"
+
+
+EXIT_GATE_BROKEN = 9
+"""No gate failed, but one could not do its work: too many questions without a score, nothing measured."""
+EXIT_UNDECIDED = 10
+"""No gate failed, but one can't tell, and ``gating.undecided`` is "fail"."""
+_FAILED, _NO_TESTS = 1, 5
+
+
+def exit_code_of(verdicts: Sequence[Verdict], given: int, *, undecided_fails: bool) -> int:
+    """Of a run that would have ended with ``given``: 0, 5 (no tests) or 8 (failures of judge or service only)."""
+    outcomes = {verdict.outcome for verdict in verdicts}
+    if "FAIL" in outcomes:
+        return _FAILED
+    if given == _NO_TESTS:
+        return given
+    if any(verdict.broken for verdict in verdicts):
+        return EXIT_GATE_BROKEN
+    return EXIT_UNDECIDED if "UNDECIDED" in outcomes and undecided_fails and given == 0 else given
 
 
 @dataclass(frozen=True, slots=True)

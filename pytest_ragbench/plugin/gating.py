@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from pytest_ragbench.gates.rules import Rule
     from pytest_ragbench.gates.verdicts import Conditions, Verdict
 
-EXIT_GATE_BROKEN = 9
-"""No gate failed, but one could not do its work: too many questions without a score, nothing measured."""
-EXIT_UNDECIDED = 10
-"""No gate failed, but one can't tell, and ``gating.undecided`` is "fail"."""
-
 
 def gates_of(config: pytest.Config, state: RunState) -> Gates | None:
     """The gates of the configuration and the command line; None where there are none, nor a baseline.
@@ -103,22 +98,13 @@ class Gates:
         """
         if given not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, unscored):
             return given
-        outcomes = {verdict.outcome for verdict in self.verdicts}
-        if "FAIL" in outcomes:
-            return pytest.ExitCode.TESTS_FAILED
-        if given == pytest.ExitCode.NO_TESTS_COLLECTED:
-            return given
-        if any(verdict.broken for verdict in self.verdicts):
-            return EXIT_GATE_BROKEN
-        if "UNDECIDED" in outcomes and self._settings.undecided == "fail" and given == pytest.ExitCode.OK:
-            return EXIT_UNDECIDED
-        return given
+        from pytest_ragbench.gates.verdicts import exit_code_of
+
+        return exit_code_of(self.verdicts, given, undecided_fails=self._settings.undecided == "fail")
 
     def warnings(self) -> Iterator[str]:
         """What can't be told, where that does not fail the run."""
-        for verdict in self.verdicts:
-            if verdict.outcome == "UNDECIDED":
-                yield f"gate {verdict.rule.text}: undecided: {verdict.reason}"
+        return (text for verdict in self.verdicts if (text := verdict.warning))
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """(outcome, line) for the terminal; no outcome for lines that only inform."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.errors import UsageError
+from pytest_ragbench.gates.verdicts import undecided
+from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.json_report import SCHEMA, VERSION
 from pytest_ragbench.report.opinions import Opinions
 from pytest_ragbench.report.summary import Summary
@@ -54,8 +57,10 @@ def read_shards(paths: Sequence[Path]) -> list[Shard]:
     return shards
 
 
-def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None = None) -> dict[str, Any]:
-    """One report of all results.
+def merge(
+    shards: Sequence[Shard], *, newest: bool = False, expected: int | None = None, mixed: bool = False
+) -> dict[str, Any]:
+    """One report of all results, in the order of ``shards``.
 
     Parameters
     ----------
@@ -63,29 +68,36 @@ def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None
         Of a test that several shards ran, take the result of the one that began last.
     expected
         So many shards there should be; with fewer the report is not complete.
+    mixed
+        Warn of shards of different commits, judges or versions of ragbench instead of refusing them.
 
     Raises
     ------
     UsageError
-        Several shards ran the same test, and ``newest`` is not set.
+        Several shards ran the same test, and ``newest`` is not set; or what they tell is not of one thing,
+        and ``mixed`` is not set.
     """
     from pytest_ragbench import __version__
 
-    ordered = sorted(shards, key=lambda shard: shard.report["run"]["started"])
-    results = _results(ordered, newest)
-    summary, opinions = Summary(), Opinions()
+    apart = list(_apart(shards))
+    if apart and not mixed:
+        raise UsageError("; ".join([*apart, "merge shards of one run, or take these together with --mixed"]))
+    results = _results(shards, newest)
+    summary, opinions, few = Summary(), Opinions(), FewValues()
     for record in results:
         summary.add_record(record)
         opinions.add(record)
-    for shard in ordered:
+        few.add(record)
+    for shard in shards:
         summary.add_books(_books(shard.report.get("summary") or {}))
     missing = expected is not None and len(shards) < expected
-    warnings = [text for shard in ordered for text in shard.report.get("warnings") or ()]
-    warnings += _differences(ordered)
+    warnings = [text for shard in shards for text in _own_warnings(shard)]
+    warnings += [text for text, matters in few.lines() if matters]
+    warnings += [*apart, *_differences(shards)]
     if missing:
         warnings.append(f"{len(shards)} of {expected} shards are here; the results of the others are missing")
-    complete = not missing and all(shard.report.get("complete") is True for shard in ordered)
-    first = ordered[0].report["run"]
+    complete = not missing and all(shard.report.get("complete") is True for shard in shards)
+    first = min((shard.report["run"] for shard in shards), key=lambda run: float(run["started"]))
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -93,18 +105,18 @@ def merge(shards: Sequence[Shard], *, newest: bool = False, expected: int | None
             **first,
             "id": uuid.uuid4().hex,
             "ragbench": __version__,
-            "shards": [s.name for s in ordered],
+            "shards": [shard.name for shard in shards],
         },
         "results": results,
         "complete": complete,
-        "exit_code": _exit_code(ordered, results, complete),
-        "finished": max((shard.report.get("finished") or 0.0 for shard in ordered), default=0.0),
+        "exit_code": _exit_code(shards, results, complete),
+        "finished": max((shard.report.get("finished") or 0.0 for shard in shards), default=0.0),
         "summary": summary.to_dict(summary.bands()),
-        "lost": sorted({name for shard in ordered for name in shard.report.get("lost") or ()}),
+        "lost": sorted({name for shard in shards for name in shard.report.get("lost") or ()}),
         "warnings": list(dict.fromkeys(warnings)),
         "gates": [],
         **(opinions.to_dict() if opinions else {}),
-        **_preflight(ordered),
+        **_preflight(shards),
     }
 
 
@@ -127,7 +139,7 @@ def decide(
     """Hold a merged report against gates and put their verdicts and exit code into it; returns lines to show."""
     from pytest_ragbench.gates.baseline import baseline_of, compare_all, read_baseline
     from pytest_ragbench.gates.observations import Observations
-    from pytest_ragbench.gates.verdicts import Conditions, evaluate
+    from pytest_ragbench.gates.verdicts import Conditions, evaluate, exit_code_of
     from pytest_ragbench.report.reading import report_from
 
     old = read_baseline(baseline, history=history) if baseline is not None else None
@@ -151,22 +163,18 @@ def decide(
             f"compared with {old.name}",
             *(f"  {line}" for each in comparisons for line in each.lines()),
         ]
-    outcomes = {verdict.outcome for verdict in verdicts}
-    code = report["exit_code"]
-    if code in (_OK, _UNSCORED, _NO_TESTS):
-        if "FAIL" in outcomes:
-            report["exit_code"] = _FAILED
-        elif code != _NO_TESTS and any(verdict.broken for verdict in verdicts):
-            report["exit_code"] = 9
-        elif code == _OK and "UNDECIDED" in outcomes and gating.undecided == "fail":
-            report["exit_code"] = 10
+    report["warnings"] += [text for verdict in verdicts if (text := verdict.warning)]
+    if report["exit_code"] in (_OK, _UNSCORED, _NO_TESTS):
+        report["exit_code"] = exit_code_of(
+            verdicts, report["exit_code"], undecided_fails=gating.undecided == "fail"
+        )
     return lines
 
 
 def _results(shards: Sequence[Shard], newest: bool) -> list[Mapping[str, Any]]:
     """In the order of the shards; a test may have several in one: of its setup and of its teardown."""
     found: dict[str, tuple[str, list[Mapping[str, Any]]]] = {}
-    for shard in shards:
+    for shard in sorted(shards, key=lambda each: each.report["run"]["started"]) if newest else shards:
         for record in shard.report["results"]:
             test = record["test"]
             if test not in found or (newest and found[test][0] != shard.name):
@@ -200,16 +208,71 @@ def _books(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return books
 
 
-def _differences(shards: Sequence[Shard]) -> Iterable[str]:
-    """In what shards of one run should not differ."""
+def _own_warnings(shard: Shard) -> Iterable[str]:
+    """What it warned of, but for what is told anew of all results: its gates, and scores of few values."""
+    few = FewValues()
+    for record in shard.report["results"]:
+        few.add(record)
+    told = {text for text, _ in few.lines()}
+    told |= {
+        undecided(gate["gate"], gate["reason"]) for gate in shard.report.get("gates") or () if "gate" in gate
+    }
+    return [text for text in shard.report.get("warnings") or () if text not in told]
+
+
+def _apart(shards: Sequence[Shard]) -> Iterable[str]:
+    """Why the results are not those of one thing."""
     runs = [shard.report["run"] for shard in shards]
-    for name in ("settings", "ragbench", "python"):
-        values = list(dict.fromkeys(str(run.get(name, "")) for run in runs))
+    prompts = [run.get("prompts") or {} for run in runs]
+    tasks = [task for task in prompts[0] if len({each.get(task) for each in prompts}) > 1]
+    told = {
+        "on different commits": [str((run.get("git") or {}).get("commit") or "unknown")[:12] for run in runs],
+        "with different judges or embedders": [_judges(str(run.get("settings", ""))) for run in runs],
+        "with different versions of ragbench": [str(run.get("ragbench", "unknown")) for run in runs],
+        "with different prompts": [
+            ", ".join(f"{task} {each.get(task, 'unknown')}" for task in tasks) for each in prompts
+        ],
+    }
+    asked = [_asked(shard) for shard in shards]
+    if any(not one & other for one in asked for other in asked if one and other):
+        told["with different judges"] = [", ".join(sorted(each)) or "none" for each in asked]
+    for what, values in told.items():
+        names: dict[str, list[str]] = {}
+        for shard, value in zip(shards, values, strict=True):
+            names.setdefault(value, []).append(shard.name)
+        if len(names) > 1:
+            parts = [f"{value} ({', '.join(files)})" for value, files in names.items()]
+            yield f"the shards ran {what}: {' | '.join(parts)}"
+
+
+def _asked(shard: Shard) -> set[str]:
+    """The judges that gave its scores; several where one stood in for another."""
+    scores = (score for record in shard.report["results"] for score in record["scores"])
+    return {judge for score in scores if (judge := score.get("judge"))}
+
+
+def _judges(settings: str) -> str:
+    """``judge J, embedder E`` of ``judge J, embedder E, service URL, store S``: where each shard has a service
+    of its own, its address may differ.
+    """
+    return re.split(r", (?:service|store) ", settings, maxsplit=1)[0]
+
+
+def _differences(shards: Sequence[Shard]) -> Iterable[str]:
+    """In what shards of one run should not differ, but may."""
+    runs = [shard.report["run"] for shard in shards]
+    if len({_judges(str(run.get("settings", ""))) for run in runs}) == 1:
+        values = list(dict.fromkeys(str(run.get("settings", "")) for run in runs))
         if len(values) > 1:
-            yield f"the shards differ in {name}: {' | '.join(values)}"
-    commits = list(dict.fromkeys((run.get("git") or {}).get("commit", "") for run in runs))
-    if len(commits) > 1:
-        yield f"the shards ran on different commits: {', '.join(commit[:12] or 'unknown' for commit in commits)}"
+            yield f"the shards differ in settings: {' | '.join(values)}"
+    pythons = list(dict.fromkeys(str(run.get("python", "")) for run in runs))
+    if len(pythons) > 1:
+        yield f"the shards differ in python: {' | '.join(pythons)}"
+    said = {(shard.report.get("preflight") or {}).get("fingerprint") for shard in shards}
+    if len(said) > 1:
+        yield "the judge said different things in the preflights of the shards: none of them is in the report"
+    if any(shard.report.get("mutations") for shard in shards):
+        yield "what became of worse answers (--ragbench-mutate) is not merged: see the reports of the shards"
 
 
 def _exit_code(shards: Sequence[Shard], results: Sequence[Mapping[str, Any]], complete: bool) -> int:

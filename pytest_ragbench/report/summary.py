@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from pytest_ragbench.report.books import add, percentile
@@ -32,7 +33,8 @@ class Row:
 
     metric: str
     tier: str
-    sum: float = 0.0
+    sum: Fraction = field(default_factory=Fraction)
+    """Exact: in whatever order results come (workers, shards), it is the same."""
     scored: int = 0
     total: int = 0
     least: float | None = None
@@ -47,7 +49,7 @@ class Row:
 
     @property
     def mean(self) -> float | None:
-        return self.sum / self.scored if self.scored else None
+        return float(self.sum / self.scored) if self.scored else None
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Take in one score; the mean of a question set counts as its questions do."""
@@ -62,7 +64,7 @@ class Row:
         low, high = (details["min"], details["max"]) if whole_set else (entry["value"], entry["value"])
         if details.get("direction") in ("higher", "lower"):
             self.direction = details["direction"]
-        self.sum += entry["value"] * count
+        self.sum += Fraction(entry["value"]) * count
         self.scored += count
         self.total += details["n_total"] if whole_set else 1
         self.least = low if self.least is None else min(self.least, low)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import statistics
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pytest_ragbench.errors import UsageError
 from pytest_ragbench.report.merging import Shard, merge, read_shards
@@ -41,8 +46,10 @@ TWO = shard("two.json", 2.0, record("c", 0.0, "failed", "quality"), code=1)
 
 
 def test_sums_are_those_of_one_run() -> None:
-    merged = merge([TWO, ONE])
+    merged = merge([ONE, TWO])
     assert [each["test"] for each in merged["results"]] == ["a", "b", "c"]
+    assert [each["test"] for each in merge([TWO, ONE])["results"]] == ["c", "a", "b"]
+    assert merge([TWO, ONE])["run"]["started"] == 1.0
     [row] = merged["summary"]["metrics"]
     assert (row["mean"], row["n_scored"], row["n_missed"], row["cost"]) == (0.5, 3, 1, 0.75)
     calls = merged["summary"]["calls"]["judge"]
@@ -123,13 +130,80 @@ def test_what_is_missing_is_told_and_never_green() -> None:
     assert (merged["complete"], merged["exit_code"]) == (False, 2)
 
 
-def test_differences_between_the_shards_are_told() -> None:
-    other = shard("o.json", 3.0, record("d", 1.0))
-    other.report["run"]["settings"] = "judge local"
-    other.report["run"]["git"] = {"commit": "abcdef0123456789"}
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (
+            {"git": {"commit": "abcdef0123456789"}},
+            "on different commits: unknown (one.json) | abcdef012345 (o)",
+        ),
+        (
+            {"settings": "judge local"},
+            "with different judges or embedders: judge openai (one.json) | judge local (o)",
+        ),
+        ({"ragbench": "0.2.0"}, "with different versions of ragbench: 0.1.0 (one.json) | 0.2.0 (o)"),
+    ],
+)
+def test_shards_of_different_things_are_refused_unless_asked_for(run: dict[str, Any], told: str) -> None:
+    other = shard("o", 3.0, record("d", 1.0))
+    other.report["run"].update(run)
+    with pytest.raises(UsageError, match=re.escape(f"{told}; merge shards of one run, or take")):
+        merge([ONE, other])
+    assert f"the shards ran {told}" in merge([ONE, other], mixed=True)["warnings"]
+
+
+def test_judges_and_prompts_of_shards() -> None:
+    def judged(name: str, judges: list[str], version: str = "1-a") -> Shard:
+        records = [record(f"{name} {judge}", 1.0) for judge in judges]
+        for each, judge in zip(records, judges, strict=True):
+            each["scores"][0]["judge"] = judge
+        made = shard(name, 1.0, *records)
+        made.report["run"]["prompts"] = {"rate": version, "split": "1-b"}
+        return made
+
+    with pytest.raises(UsageError, match=r"different judges: a:m \(1\) \| b:m \(2\)"):
+        merge([judged("1", ["a:m"]), judged("2", ["b:m"])])
+    assert not merge([judged("1", ["a:m", "b:m"]), judged("2", ["b:m"])])[
+        "warnings"
+    ]  # one stood in for another
+    with pytest.raises(UsageError, match=r"different prompts: rate 1-a \(1\) \| rate 2-c \(2\)"):
+        merge([judged("1", ["a:m"]), judged("2", ["a:m"], "2-c")])
+
+
+def test_other_differences_are_told() -> None:
+    other = shard("o.json", 3.0, record("d", 1.0), preflight={"fingerprint": "f"})
+    other.report["run"].update({"settings": "judge openai, service http://b", "python": "3.13"})
     told = merge([ONE, other])["warnings"]
-    assert "the shards differ in settings: judge openai | judge local" in told
-    assert "the shards ran on different commits: unknown, abcdef012345" in told
+    assert "the shards differ in settings: judge openai | judge openai, service http://b" in told
+    assert "the shards differ in python: 3 | 3.13" in told
+    assert any("different things in the preflights" in text for text in told)
+
+
+def test_what_is_said_of_all_scores_is_said_anew() -> None:
+    def claims(test: str) -> dict[str, Any]:
+        made = record(test, 0.5, "failed", "quality")
+        evidence = [{"text": "x", "ok": True}, {"text": "y", "ok": False}]
+        made["scores"][0] |= {"threshold": ">=0.8", "passed": False, "evidence": evidence}
+        return made
+
+    said = (
+        "mrr >=0.8 asks for all claims of {0} of {0} questions; {0} failed by one: "
+        "with 2 claims a score can only be 0, 0.5 or 1"
+    )
+    gate = {"gate": "mrr >= 0.9", "verdict": "UNDECIDED", "reason": "too few"}
+    warned = [said.format(1), "gate mrr >= 0.9: undecided: too few", "the store is full"]
+    both = [shard(name, 1.0, claims(name), warnings=warned, gates=[gate]) for name in ("a", "b")]
+    assert merge(both)["warnings"] == ["the store is full", said.format(2)]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.randoms())
+def test_the_order_of_shards_shows_in_no_mean(values: list[float], random: Random) -> None:
+    shards = [shard(f"{n}", float(n), record(f"{n}", value)) for n, value in enumerate(values)]
+    mixed = random.sample(shards, len(shards))
+    [one], [other] = (merge(each)["summary"]["metrics"] for each in (shards, mixed))
+    assert one == other
+    assert one["mean"] == pytest.approx(statistics.fmean(values))
 
 
 def test_files_are_checked(tmp_path: Path) -> None:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 )
 @click.option("--newest", is_flag=True, help="Of a test that several shards ran, take the later result.")
 @click.option(
+    "--mixed",
+    is_flag=True,
+    help="Warn of shards of different commits, judges or versions, don't refuse them.",
+)
+@click.option(
     "--gate", "gates", multiple=True, metavar="RULE", help="A gate beside those of the configuration."
 )
 @click.option(
@@ -39,8 +44,8 @@ if TYPE_CHECKING:
 @click.option("--no-gates", is_flag=True, help="Leave out the gates of the configuration.")
 @json_option
 def command(
-    reports: tuple[Path, ...], output: Path | None, shards: int | None, newest: bool, gates: tuple[str, ...],
-    baseline: str | None, no_gates: bool, as_json: bool,
+    reports: tuple[Path, ...], output: Path | None, shards: int | None, newest: bool, mixed: bool,
+    gates: tuple[str, ...], baseline: str | None, no_gates: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Merge the reports (--ragbench-json) of the shards of one run; gates are held against all results.
 
@@ -55,7 +60,7 @@ def command(
     from pytest_ragbench.report.merging import decide, merge, read_shards
 
     settings = settings_of({})
-    merged = merge(read_shards(reports), newest=newest, expected=shards)
+    merged = merge(read_shards(reports), newest=newest, expected=shards, mixed=mixed)
     rules = [] if no_gates else _rules(settings, gates)
     old = baseline or settings.gating.baseline
     history = Path(settings.history).expanduser() if settings.history else None
@@ -85,6 +90,9 @@ def _shown(merged: dict[str, Any], lines: list[str], output: Path | None) -> Ite
     summary = summary_of(merged)
     if summary.rows:
         yield from table(summary.ordered_rows(TIERS), summary.bands())
+    if summary.worst:
+        yield "the worst questions:"
+        yield from (line for bad in summary.worst for line in bad.lines(200))
     yield summary.outcome_line() or "no results"
     yield from call_lines(summary.books)
     yield from lines
