@@ -22,20 +22,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from faults import workers_of
 from speed import HERE, OTHERS, call, project
-
-
-def workers_of(session: int) -> list[int]:
-    """The controller's children."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == session:
-            found.append(int(path.parent.name))
-    return found
 
 
 def soak(url: str, where: Path, questions: int, workers: int) -> tuple[float, int, int]:

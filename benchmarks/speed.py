@@ -69,7 +69,7 @@ timeout = 10
 # Of a developer's environment; a project that tests a RAG service needs none of them.
 OTHERS = [
     part
-    for name in ("hypothesispytest", "anyio", "asyncio", "timeout", "rerunfailures")
+    for name in ("hypothesispytest", "langsmith_plugin", "anyio", "asyncio", "timeout", "rerunfailures")
     for part in ("-p", f"no:{name}")
 ]
 

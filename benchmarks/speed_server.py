@@ -1,9 +1,10 @@
 """A RAG service and an OpenAI-compatible judge on loopback, with scripted latency and faults.
 
 ``python benchmarks/speed_server.py --port 0`` prints its address. ``GET /stats`` gives and resets the
-counters, ``GET /peek`` only gives them; ``POST /config`` sets latency (seconds), jitter (share of it), fault
-("429", "500", "hang", "cut", "garbage", "empty", "schema", "mixed" or ""), every (each n-th judge call meets
-the fault), share (or so many of them, drawn by what is asked) and for_seconds (0: always).
+counters, ``GET /peek`` only gives them; ``GET /marks`` tells of each call when it came and when it was
+answered whole (seconds of the machine's monotonic clock). ``POST /config`` sets latency (seconds), jitter
+(share of it), fault ("429", "500", "hang", "cut", "garbage", "empty", "schema", "mixed" or ""), every (each
+n-th judge call meets the fault), share (or so many of them, drawn by what is asked) and for_seconds (0: always).
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ class Script:
         self.unread = 0
         self.met: Counter[str] = Counter()
         self.first = 0.0
+        self.marks: list[dict[str, Any]] = []
 
-    async def __call__(self, kind: str, body: str, reply: Any) -> web.StreamResponse:
+    async def __call__(self, request: web.Request, kind: str, body: str, reply: Any) -> web.StreamResponse:
+        mark: dict[str, Any] = {"kind": kind, "body": body, "came": time.monotonic(), "answered": None}
+        self.marks.append(mark)
         self.calls[kind] += 1
         self.bodies[body] += 1
         self.under_way[kind] += 1
@@ -56,7 +60,11 @@ class Script:
                 return fault
             spread = self.config["latency"] * self.config["jitter"]
             await asyncio.sleep(self.config["latency"] + random.uniform(-spread, spread))
-            return web.json_response(reply)
+            response = web.json_response(reply)
+            await response.prepare(request)
+            await response.write_eof()
+            mark["answered"] = time.monotonic()
+            return response
         except asyncio.CancelledError:  # whoever asked is gone
             self.unread += 1
             raise
@@ -132,13 +140,13 @@ def app() -> web.Application:
         question = request.query["questions"]
         answer = f"A receipt is needed to return a product ({question})."
         chunks = [{"id": "d1", "text": "A receipt is needed to return a product.", "score": 0.8}]
-        return await script("rag", f"rag {question}", {"answer": answer, "chunks": chunks})
+        return await script(request, "rag", f"rag {question}", {"answer": answer, "chunks": chunks})
 
     async def judge(request: web.Request) -> web.StreamResponse:
         body = await request.json()
         reply = completion(json.dumps(graded(body["response_format"]["json_schema"]["schema"])))
         try:
-            return await script("judge", json.dumps(body["messages"]), reply)
+            return await script(request, "judge", json.dumps(body["messages"]), reply)
         except Cut:
             half = web.StreamResponse(headers={"Content-Length": "1000"})
             await half.prepare(request)
@@ -161,6 +169,9 @@ def app() -> web.Application:
     async def peek(_: web.Request) -> web.Response:
         return web.json_response({"calls": dict(script.calls), "out": script.unread})
 
+    async def marks(_: web.Request) -> web.Response:
+        return web.json_response(script.marks)
+
     async def config(request: web.Request) -> web.Response:
         script.config = {**DEFAULTS, **await request.json()}
         return web.json_response(script.config)
@@ -170,6 +181,7 @@ def app() -> web.Application:
     found.router.add_post("/v1/chat/completions", judge)
     found.router.add_get("/stats", stats)
     found.router.add_get("/peek", peek)
+    found.router.add_get("/marks", marks)
     found.router.add_post("/config", config)
     return found
 

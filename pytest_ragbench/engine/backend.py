@@ -40,8 +40,16 @@ class DamagedError(StoreError):
     inode: int | None = None
 
 
-class FullError(StoreError):
-    """There is no room for this now; it can still be read, and there may be room later."""
+class PassingError(StoreError):
+    """It can't be written now; it can still be read, and later it may be written."""
+
+
+class FullError(PassingError):
+    """There is no room."""
+
+
+class LockedError(PassingError):
+    """Somebody else has locked it: each try waits for that."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,8 @@ class Backend(Protocol):
     poll: float
     """Seconds between looks at what other processes have written."""
     quick: bool
-    """:meth:`find` is quick enough for an event loop; where it isn't, a claim finds the reply."""
+    """:meth:`find`, :meth:`claim_now` and :meth:`put_now` are quick enough for an event loop; where they
+    aren't, the writer does it all."""
 
     @property
     def name(self) -> str:
@@ -129,6 +138,16 @@ class Backend(Protocol):
 
     def find(self, digest: str) -> Kept | None:
         """The stored reply, or None where there is none, or only a damaged one."""
+        ...
+
+    def claim_now(self, digest: str, owner: Owner, now: float) -> bool:
+        """Claim a digest here and now. False: that would take long, or there is a reply or another's claim;
+        ``claim_op`` tells.
+        """
+        ...
+
+    def put_now(self, reply: Reply, owner: Owner) -> bool:
+        """Keep a reply here and now. False: that would take long; ``put_op`` does it."""
         ...
 
     def look(self, writer: Writer) -> Look:

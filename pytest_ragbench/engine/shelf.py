@@ -12,10 +12,11 @@ from pytest_ragbench.engine.backend import (
     LEASE,
     Backend,
     DamagedError,
-    FullError,
     Kept,
+    LockedError,
     Op,
     Ops,
+    PassingError,
     Reply,
     StoreError,
 )
@@ -24,6 +25,10 @@ from pytest_ragbench.engine.writer import Writer
 
 _MANY = 1000
 """So many replies that were of use are noted at once."""
+_SOME = 100
+"""After so many replies the writer gets something to do, and with it the store's log."""
+_REST = 5.0
+"""Seconds for which a locked store is left alone."""
 
 
 class Shelf:
@@ -49,6 +54,9 @@ class Shelf:
         self._memory: dict[str, Kept] = {}
         self._used: set[str] = set()
         self._claims: set[str] = set()
+        self._put = 0
+        self._rests_until = 0.0
+        self._unwritten: dict[str, Reply] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Task[None] | None = None
@@ -85,8 +93,10 @@ class Shelf:
     async def claim(self, digest: str) -> Kept | bool:
         """The payload; or True: it is for us to fetch; or False: somebody else is on it."""
         claimed: Kept | bool = True
-        if self._writer is not None:
+        if self._writes:
             self._claims.add(digest)  # before it is on file: a renewal must not miss it
+            if self._claimed_now(digest):
+                return True
             try:
                 claimed = await self._do(lambda ops: ops.claim_op(digest, self._owner, time.time()))
             except StoreError as error:
@@ -103,15 +113,20 @@ class Shelf:
     async def put(self, digest: str, kind: str, provider: str, run: str | None, kept: Kept) -> None:
         """Keep a reply; on return it is on file."""
         self._claims.discard(digest)
-        if self._writer is not None:
-            now = time.time()
-            reply = Reply(digest, kind, provider, run, now, now, *kept)
+        now = time.time()
+        reply = Reply(digest, kind, provider, run, now, now, *kept)
+        if self._writes:
             try:
-                await self._do(lambda ops: ops.put_op(reply, self._owner))
-                return
+                if not self._put_now(reply):
+                    await self._do(lambda ops: ops.put_op(reply, self._owner))
             except StoreError as error:
                 self._give_up(error)
+            else:
+                self._catch_up()
+                return
         self._memory[digest] = kept
+        if self._writer is not None:
+            self._unwritten[digest] = reply
         self.release(digest)
 
     async def discard(self, digest: str, text: str) -> None:
@@ -147,6 +162,7 @@ class Shelf:
         """Note what was used, give up all claims, delete what is old, and close the store."""
         if self._writer is not None:
             self._tell_use()
+            self._catch_up()
             self._soon(lambda ops: ops.leave_op(self._owner))
             self._writer.close()
         if self._store is not None:
@@ -164,9 +180,21 @@ class Shelf:
             await self._do(lambda ops: ops.open_op())
         except StoreError as error:
             self._give_up(error)
+            self._readable = await self._can_be_read(error)
         else:
             self._readable = True
+        if self._writer is not None:
             self._start(self._renew())
+
+    async def _can_be_read(self, error: StoreError) -> bool:
+        """Though it can't be written: read-only, full or locked."""
+        if self._store is None or not self._store.quick or isinstance(error, DamagedError):
+            return False
+        try:
+            await asyncio.to_thread(self._store.find, "")
+        except StoreError:
+            return False
+        return True
 
     async def _renew(self) -> None:
         while self._writer is not None:
@@ -197,6 +225,35 @@ class Shelf:
         task.add_done_callback(self._background.discard)
         return task
 
+    def _claimed_now(self, digest: str) -> bool:
+        store = self._store
+        return (
+            store is not None
+            and self._readable
+            and store.quick
+            and store.claim_now(digest, self._owner, time.time())
+        )
+
+    def _put_now(self, reply: Reply) -> bool:
+        """On the loop, so that not a moment lies between a reply and its being on file."""
+        store = self._store
+        if store is None or not self._readable or not store.quick or not store.put_now(reply, self._owner):
+            return False
+        self._put += 1
+        if self._put % _SOME == 0:
+            self._soon(lambda ops: ops.renew_op(self._owner, time.time()))
+        return True
+
+    @property
+    def _writes(self) -> bool:
+        return self._writer is not None and time.monotonic() >= self._rests_until
+
+    def _catch_up(self) -> None:
+        """Write what could not be written when it came."""
+        late, self._unwritten = self._unwritten, {}
+        for reply in late.values():
+            self._soon(lambda ops, reply=reply: ops.put_op(reply, self._owner))  # type: ignore[misc]
+
     def _note_use(self, digest: str) -> None:
         self._used.add(digest)
         if len(self._used) >= _MANY:
@@ -217,12 +274,18 @@ class Shelf:
             self._writer.soon(make(self._store.ops))
 
     def _give_up(self, error: StoreError) -> None:
-        """Write no more. What is on file (of a full disk) may still be read."""
+        """Write no more, or not now. What is on file may still be read."""
         assert self._store is not None
-        name = self._store.name
-        self._tell(f"{name}: the store can't be used: {error}; new replies are kept for this process only")
-        if isinstance(error, FullError):
-            return  # it is read through the claim, and some day there may be room again
+        passing = isinstance(error, PassingError)
+        until = " until it can be" if passing else ""
+        self._tell(
+            f"{self._store.name}: the store can't be used: {error}; "
+            f"new replies are kept for this process only{until}"
+        )
+        if isinstance(error, LockedError):
+            self._rests_until = time.monotonic() + _REST
+        if passing:
+            return
         if self._writer is not None:
             self._writer.close(wait=False)
         self._writer = None

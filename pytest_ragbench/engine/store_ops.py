@@ -13,6 +13,23 @@ Op = Callable[[sqlite3.Connection], Any]
 """Some statements inside a transaction of the writer; what it returns is handed back."""
 
 
+PUT = "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""A :func:`row_of` a reply."""
+CLAIM = (
+    "INSERT INTO claims SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS "
+    "(SELECT 1 FROM replies WHERE digest=?1) ON CONFLICT(digest) DO NOTHING"
+)
+"""Where there is neither a reply nor a claim."""
+
+
+def row_of(reply: Reply) -> tuple[Any, ...]:
+    return (
+        *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
+        *(len(reply.payload.encode()), checksum(reply.digest, reply.payload), reply.payload),
+        *(reply.prompt_tokens, reply.completion_tokens, reply.seconds, reply.paid_by),
+    )
+
+
 def kept_in(db: sqlite3.Connection, digest: str) -> Kept | None:
     """The reply, where there is one and it is what was put there."""
     row = db.execute(
@@ -51,14 +68,7 @@ def put_op(reply: Reply, owner: Owner) -> Op:
     """Keep a reply, and give up the claim on it."""
 
     def op(db: sqlite3.Connection) -> None:
-        db.execute(
-            "INSERT OR REPLACE INTO replies VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(reply.digest, reply.kind, reply.provider, reply.run, reply.created, reply.used),
-                *(len(reply.payload.encode()), checksum(reply.digest, reply.payload), reply.payload),
-                *(reply.prompt_tokens, reply.completion_tokens, reply.seconds, reply.paid_by),
-            ),
-        )
+        db.execute(PUT, row_of(reply))
         db.execute("DELETE FROM claims WHERE digest=? AND token=?", (reply.digest, owner.token))
 
     return op
@@ -78,9 +88,13 @@ def release_op(digest: str, owner: Owner) -> Op:
 
 
 def renew_op(owner: Owner, now: float) -> Op:
-    return lambda db: (
-        db.execute("UPDATE claims SET expires=? WHERE token=?", (now + LEASE, owner.token)).rowcount
-    )
+    """The note makes it a change in any case: SQLite takes its log into the file after one."""
+
+    def op(db: sqlite3.Connection) -> None:
+        db.execute("UPDATE claims SET expires=? WHERE token=?", (now + LEASE, owner.token))
+        db.execute("INSERT OR REPLACE INTO meta VALUES('renewed', ?)", (now,))
+
+    return op
 
 
 def used_op(digests: Collection[str], now: float) -> Op:

@@ -6,9 +6,10 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
-from pytest_ragbench.engine.backend import Op, StoreError
+from pytest_ragbench.engine.backend import LockedError, Op, StoreError
 
 _BATCH = 200
 """Operations in one transaction at most: others wait for the file meanwhile."""
@@ -87,6 +88,8 @@ class Writer:
         try:
             results = self._twice([op for op, _ in jobs])
         except Exception as error:
+            if isinstance(error, LockedError):
+                jobs = jobs + self._waiting()  # they would wait as long, one batch after the other
             self._hand_back([(done, None, error) for _, done in jobs])
         else:
             self._hand_back(
@@ -95,6 +98,14 @@ class Writer:
                     for (_, done), result in zip(jobs, results, strict=True)
                 ]
             )
+
+    def _waiting(self) -> list[_Job]:
+        found: list[_Job] = []
+        with suppress(queue.Empty):
+            while (job := self._jobs.get_nowait()) is not None:
+                found.append(job)
+            self._jobs.put(None)  # the end is still to come
+        return found
 
     def _twice(self, ops: list[Op]) -> list[Any]:
         try:

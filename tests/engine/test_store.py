@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Store
+from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
+from pytest_ragbench.engine.backend import LockedError
 from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.engine.sqlite_file import Connection
 from pytest_ragbench.engine.store import DAY, Kept, Reply, StoreError, claim_op, put_op
+from pytest_ragbench.engine.writer import Writer
 from tests.engine.helpers import Service
 
 MakeEngine = Callable[..., Engine]
@@ -83,6 +88,49 @@ def test_eight_writers_and_two_readers(store_path: Path) -> None:
     found = {item.digest: item.payload for item in Store(store_path).items()}
     assert found == {f"{p}-{n}": f'"{f"{p}-{n}" * 20}"' for p in range(8) for n in range(50)}
     assert Store(store_path).stats()["claims"] == 0
+
+
+# At once: a reply is on file before the next request goes out
+
+
+def test_at_once_where_nobody_else_writes(store_path: Path) -> None:
+    one, other, owner, rival = Store(store_path), Store(store_path), Owner.here(), Owner.here()
+    one.write([])
+    assert one.claim_now("a", owner, time.time())
+    assert not other.claim_now("a", rival, time.time())
+    blocker = sqlite3.connect(store_path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    assert not one.put_now(reply("a"), owner)
+    assert not one.claim_now("b", owner, time.time())
+    blocker.execute("ROLLBACK")
+    assert one.put_now(reply("a"), owner)
+    assert other.get("a") == '"да"'
+    assert not other.claim_now("a", rival, time.time())  # it needs no call
+    assert other.stats()["claims"] == 0
+    blocker.close()
+
+
+def test_a_reply_is_on_file_before_the_next_request_goes_out(
+    make_engine: MakeEngine, store_path: Path
+) -> None:
+    engine, on_file = make_engine(limits={"p": Limits(max_concurrency=1)}), []
+
+    def request(number: int) -> Request[Any]:
+        async def fetch(send: Sender) -> Any:
+            async def attempt() -> Sent:
+                on_file.append(Store(store_path).stats()["replies"])
+                return Sent({"echo": number})
+
+            return (await send(attempt)).payload
+
+        same = Service().ask(number)
+        return Request(same.kind, same.provider, same.key, fetch, same.read)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(engine.fetch(request(number)) for number in range(5)))
+
+    engine.wait(all_at_once())
+    assert on_file == [0, 1, 2, 3, 4]
 
 
 # Files that can't be used
@@ -169,25 +217,96 @@ def test_a_database_that_is_not_ours_is_left_alone(
         assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("customers",)]
 
 
+def test_what_can_only_be_read_is_read(
+    make_engine: MakeEngine, store_path: Path, warned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache from another job, mounted read-only."""
+    service, first = Service(), make_engine()
+    first.wait(first.fetch(service.ask("kept")))
+    first.close()
+
+    def refuses(connection: Connection) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    monkeypatch.setattr(Connection, "_open_to_write", refuses)
+    engine = make_engine()
+    assert engine.wait(engine.fetch(service.ask("kept"))).cached
+    for _ in range(2):
+        assert engine.wait(engine.fetch(service.ask("new"))).value == "new"
+    assert service.calls == 2
+    assert ["unable to open" in each and "for this process only" in each for each in warned] == [True]
+
+
 def test_locked_by_somebody_else(
     make_engine: MakeEngine, store_path: Path, warned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Store(store_path).write([])
-    monkeypatch.setattr("pytest_ragbench.engine.store.Store.__init__.__kwdefaults__", {"busy": 0.05})
+    service, first = Service(), make_engine()
+    first.wait(first.fetch(service.ask("kept")))
+    first.close()
+    monkeypatch.setattr(
+        "pytest_ragbench.engine.store.Store.__init__.__kwdefaults__", {"busy": 0.05, "reader_busy": None}
+    )
     blocker = sqlite3.connect(store_path, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
-    assert fetch_twice(make_engine()).calls == 1
+    engine = make_engine()
+    assert engine.wait(engine.fetch(service.ask("kept"))).cached
+    for _ in range(2):
+        assert engine.wait(engine.fetch(service.ask("new"))).value == "new"
+    assert service.calls == 2
     blocker.close()
+    engine.close()
     assert ["locked" in each and str(store_path) in each for each in warned] == [True]
+    assert Store(store_path).stats()["replies"] == 2  # as soon as it could be written
+
+
+def test_one_wait_for_a_lock_is_enough_for_all(make_engine: MakeEngine, store_path: Path) -> None:
+    """Not one for the first call, and one more for those that came meanwhile."""
+    tries: list[int] = []
+    waiting, enough = threading.Event(), threading.Event()
+
+    class Locked:
+        def write(self, ops: Any) -> list[Any]:
+            tries.append(len(ops))
+            waiting.set()
+            enough.wait(20)
+            raise LockedError("database is locked")
+
+    async def scene() -> list[Any]:
+        first = asyncio.ensure_future(writer.do(None))
+        await asyncio.to_thread(waiting.wait, 20)
+        others = [asyncio.ensure_future(writer.do(None)) for _ in range(2)]
+        await asyncio.sleep(0)
+        enough.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    engine = make_engine()
+    writer = Writer(Locked(), engine.loop, lambda error: False)
+    found = engine.wait(scene(), timeout=20)
+    writer.close()
+    assert [type(each) for each in found] == [LockedError] * 3
+    assert tries == [1]
+
+
+def test_a_file_that_is_deleted_meanwhile_is_made_anew(
+    make_engine: MakeEngine, store_path: Path, warned: list[str]
+) -> None:
+    engine, service = make_engine(), Service()
+    engine.wait(engine.fetch(service.ask("before")))
+    store_path.unlink()
+    engine.wait(engine.fetch(service.ask("after")))
+    assert [item.payload for item in Store(store_path).items()] == ['{"echo":"after"}']
+    assert warned == []
 
 
 FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
-from pytest_ragbench.engine import Engine
+from pytest_ragbench.engine import Engine, Store
 from tests.engine.helpers import Service
 
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # write() then fails as on a full disk
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))  # write() then fails as on a full disk
 warned = []
 engine = Engine(store=Path(sys.argv[1]), run_id="r", on_warning=warned.append)
 service = Service()
@@ -200,8 +319,10 @@ async def all_at_once():
 
 for _ in range(2):
     assert engine.wait(all_at_once()) == keys
+kept = len(list(Store(Path(sys.argv[1])).items()))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 engine.close()
-print(service.calls, len(warned), sys.argv[1] in warned[0], "kept for this process" in warned[0])
+print(service.calls, 0 < kept < 60, len(warned), sys.argv[1] in warned[0], "kept for this process" in warned[0])
 """
 
 
@@ -209,9 +330,8 @@ def test_full_disk(store_path: Path) -> None:
     command = [sys.executable, "-c", FULL_DISK, str(store_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
-    assert done.stdout.split() == ["60", "1", "True", "True"]
-    kept = {item.digest for item in Store(store_path).items()}
-    assert 0 < len(kept) < 60  # what was on file before is still there
+    assert done.stdout.split() == ["60", "True", "1", "True", "True"]
+    assert Store(store_path).stats()["replies"] == 60  # as soon as there was room
 
 
 def test_a_damaged_row_counts_as_absent(make_engine: MakeEngine, store_path: Path, warned: list[str]) -> None:
