@@ -51,7 +51,6 @@ class RunBook:
         self._outputs = Outputs(config, state)
         self._head: dict[str, Any] = {}
         self._evidence: list[tuple[str, str]] = []
-        self._records: list[dict[str, Any]] = []
         self._started = time.time()
 
     # xdist
@@ -135,7 +134,7 @@ class RunBook:
             if self._gates is not None:
                 self._gates.add(data["record"])
             if self._outputs.wanted:
-                self._records.append(data["record"])
+                self._outputs.keep(data["record"])
 
     def add_rest(
         self, books: dict[str, Any], warnings: list[str], trials: Iterable[dict[str, Any]] = ()
@@ -219,7 +218,7 @@ class RunBook:
         if self._json is not None:
             self._json.finish(end)
         if self._outputs.wanted:
-            for text in self._outputs.write(self._head, self._records, end):
+            for text in self._outputs.write(self._head, end):
                 self._warn(text)
 
     def _outcome_of_trials(self) -> dict[str, Any]:

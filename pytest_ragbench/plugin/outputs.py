@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
     from pytest_ragbench.report.history import History
+    from pytest_ragbench.report.kept import Kept
     from pytest_ragbench.report.reading import Report
 
 
@@ -31,6 +32,7 @@ class Outputs:
         self.state = state
         self.lines: list[str] = []
         self.annotations: list[str] = []
+        self._kept: Kept | None = None
 
     @property
     def wanted(self) -> bool:
@@ -48,11 +50,18 @@ class Outputs:
             if path := self._path(name):
                 _check_writable(path, "--" + name.replace("_", "-"))
 
-    def write(
-        self, run: Mapping[str, Any], records: Sequence[Mapping[str, Any]], end: Mapping[str, Any]
-    ) -> list[str]:
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """One result, for the end."""
+        if self._kept is None:
+            from pytest_ragbench.report.kept import Kept
+
+            self._kept = Kept()
+        self._kept.add(record)
+
+    def write(self, run: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
         """Write all that is wanted; what could not be written is told in the texts returned."""
         problems: list[str] = []
+        records = self._kept or ()
 
         def attempt(job: Callable[[], None]) -> None:
             try:
@@ -67,7 +76,12 @@ class Outputs:
             from pytest_ragbench.report.json_report import SCHEMA, VERSION
             from pytest_ragbench.report.reading import report_from
 
-            head = {"schema": SCHEMA, "version": VERSION, "run": run, "results": records}
+            head = {
+                "schema": SCHEMA,
+                "version": VERSION,
+                "run": run,
+                "results": (record for record in records),
+            }
             report = report_from({**head, **end})
             if page:
                 attempt(lambda: self._html(page, report))
@@ -77,7 +91,7 @@ class Outputs:
                 attempt(lambda: self.annotations.extend(tell_github(report)))
         return problems
 
-    def _csv(self, path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    def _csv(self, path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         from pytest_ragbench.report.csv_export import score_rows, write_csv
 
         write_csv(path, score_rows(records))

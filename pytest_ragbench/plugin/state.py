@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +239,7 @@ class RunState:
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
 
-    @property
+    @cached_property
     def is_configured(self) -> bool:
         """Whether anything of the project, the command line or the environment speaks of ragbench."""
         if any(self.config.getoption(name) for name in SETTINGS) or self.config.getini("ragbench_questions"):

@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -293,6 +294,7 @@ def test_trouble_is_a_warning_and_the_run_goes_on(
     make_engine: MakeEngine, tmp_path: Path, how: str, warned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.TIMEOUT", 0.3)
+    monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.PATIENCE", 0.3)
     options = {"wrong password": ["--requirepass", "right"], "full": ["--maxmemory", "1mb"]}.get(how, [])
     service = Service()
     with redis_server(tmp_path, options) as server:
@@ -320,3 +322,21 @@ def test_trouble_is_a_warning_and_the_run_goes_on(
     assert "no longer shared" in warned[0] + warned[1]
     assert "geheim" not in "".join(warned)
     assert all(f"127.0.0.1:{server.port}/0" in text for text in warned)
+
+
+def test_a_server_that_comes_back_is_used_on(
+    make_engine: MakeEngine, tmp_path: Path, warned: list[str]
+) -> None:
+    service = Service()
+    with redis_server(tmp_path) as server:
+        one, other = (make_engine(store=server.url, caps=Caps(calls=4)) for _ in range(2))
+        run_all(one, [service.ask("a"), service.ask("b")])
+        server.kill()
+        threading.Timer(0.7, server.start_again).start()
+        assert run_all(one, [service.ask("c")]) == ["c"]
+        assert run_all(other, [service.ask("c")]) == ["c"]
+        assert service.calls == 3
+        run_all(other, [service.ask("d")])
+        with pytest.raises(BudgetError):  # what was spent before is not forgotten
+            other.wait(other.fetch(service.ask("e")))
+    assert not warned

@@ -22,6 +22,7 @@ class RedisServer:
     process: subprocess.Popen[bytes]
     host: str
     port: int
+    command: Sequence[str]
 
     @property
     def url(self) -> str:
@@ -35,16 +36,19 @@ class RedisServer:
         self.process.kill()
         self.process.wait()
 
+    def start_again(self) -> None:
+        """With nothing in it; not waited for."""
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+
 
 @contextmanager
 def redis_server(folder: Path, options: Sequence[str] = (), host: str = "127.0.0.1") -> Iterator[RedisServer]:
     assert BINARY is not None, MISSING
     with socket.create_server((host, 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [BINARY, "--bind", host, "--port", str(port), "--dir", str(folder), "--save", "", *options],
-        stdout=subprocess.DEVNULL,
-    )
+    command = [BINARY, "--bind", host, "--port", str(port), "--dir", str(folder), "--save", "", *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    server = RedisServer(process, host, port, command)
     try:
         deadline = time.monotonic() + 20
         while True:
@@ -55,7 +59,6 @@ def redis_server(folder: Path, options: Sequence[str] = (), host: str = "127.0.0
                 assert process.poll() is None, "redis-server does not start"
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-        yield RedisServer(process, host, port)
+        yield server
     finally:
-        process.kill()
-        process.wait()
+        server.kill()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from redis.backoff import ConstantBackoff
@@ -20,13 +21,16 @@ from pytest_ragbench.engine.on_redis.address import Address
 
 TIMEOUT = 3.0
 """Seconds for a connection and for a reply; a server that is slower counts as gone."""
+PATIENCE = 5.0
+"""Seconds for a server that has answered before and refuses connections now: it may be on its way back."""
 _AGAIN = 0.2
-"""Seconds until the one other try of a connection that broke."""
+"""Seconds until the next try of a connection that broke."""
 _NUMBERS = struct.Struct("=7d")
 _ZERO = bytes(_NUMBERS.size)
 _TRIES = 1000
 """Of changing a row that others change all the time; each try fails only where another one succeeded."""
 
+T = TypeVar("T")
 Value = str | bytes | int | float
 
 
@@ -60,27 +64,42 @@ class Link:
         self._client: redis.Redis | None = None
         self._digests: Mapping[str, str] = {}
         self._rows: dict[str, bytes] = {}
+        self._has_answered = False
 
     def write(self, ops: Sequence[Call | RowChange]) -> list[Any]:
         """Do them in order, but changes of rows after the scripts."""
-        with self._lock:
+
+        def do() -> list[Any]:
             results: list[Any] = [None] * len(ops)
-            try:
-                self._run([(n, op) for n, op in enumerate(ops) if isinstance(op, Call)], results)
-                for key in {op.key: None for op in ops if isinstance(op, RowChange)}:
-                    own = [(n, op) for n, op in enumerate(ops) if isinstance(op, RowChange) and op.key == key]
-                    self._change(own, results)
-            except (RedisError, OSError) as error:
-                raise self._explained(error) from None
-        return results
+            self._run([(n, op) for n, op in enumerate(ops) if isinstance(op, Call)], results)
+            for key in {op.key: None for op in ops if isinstance(op, RowChange)}:
+                own = [(n, op) for n, op in enumerate(ops) if isinstance(op, RowChange) and op.key == key]
+                self._change(own, results)
+            return results
+
+        return self._patiently(do)
 
     def ask(self, work: Callable[[redis.Redis], Any]) -> Any:
         """What ``work`` finds out with the client."""
+        return self._patiently(lambda: work(self._connected()))
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """What may be done again as a whole, where the server goes away and comes back (a restart, a failover)."""
         with self._lock:
-            try:
-                return work(self._connected())
-            except (RedisError, OSError) as error:
-                raise self._explained(error) from None
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                try:
+                    result = work()
+                except (RedisError, OSError) as error:
+                    away = isinstance(error, redis.ConnectionError) and not isinstance(
+                        error, redis.AuthenticationError
+                    )
+                    if not (away and self._has_answered) or time.monotonic() > deadline:
+                        raise self._explained(error) from None
+                    time.sleep(_AGAIN)
+                else:
+                    self._has_answered = True
+                    return result
 
     def close(self) -> None:
         with self._lock:
@@ -136,9 +155,9 @@ class Link:
     def _change(self, changes: list[tuple[int, RowChange]], results: list[Any]) -> None:
         """Compare and set: what others have changed meanwhile is never overwritten."""
         key, lasts = changes[0][1].key, int(changes[0][1].lasts * 1000)
+        before = known = self._rows.get(key, _ZERO)
         for _ in range(_TRIES):
-            before = self._rows.get(key, _ZERO)
-            row = list(_NUMBERS.unpack(before))
+            row = list(_NUMBERS.unpack(known))
             for number, change in changes:
                 results[number] = change.work(row), row
             after = _NUMBERS.pack(*row)
@@ -149,9 +168,11 @@ class Link:
             if found[0] == 1:
                 self._rows[key] = after
                 return
-            self._rows[key] = (
-                found[0] if isinstance(found[0], bytes) and len(found[0]) == len(_ZERO) else _ZERO
-            )
+            there = isinstance(found[0], bytes) and len(found[0]) == len(_ZERO)
+            if there or before == _ZERO:
+                before = known = found[0] if there else _ZERO
+            else:  # the server has been started anew, empty: what was known here last goes on
+                before = _ZERO
         raise StoreError(f"{key} is changed by others all the time")
 
     def _explained(self, error: Exception) -> StoreError:
