@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
 
 
@@ -15,6 +16,30 @@ class XdistHooks:
 
     def __init__(self, state: RunState) -> None:
         self.state = state
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        specs = [text.rpartition("*")[2] for text in session.config.getoption("tx", None) or ()]
+        afar = [spec for spec in specs if not spec.startswith("popen")]
+        if afar and self.state.is_controller and self.state.is_configured:
+            self._check_hosts(afar[0])
+
+    def _check_hosts(self, spec: str) -> None:
+        try:
+            settings = self.state.settings
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+        kind = spec.partition("=")[0]
+        if settings.record:
+            raise pytest.UsageError(
+                f"--ragbench-record can't be used with --tx {kind}=: each host would write a file of its own; "
+                "record with -n, or without xdist"
+            )
+        if not str(settings.store or "").startswith(("redis:", "rediss:")):
+            self.state.warn(
+                f"workers on other hosts (--tx {kind}=) share no replies, call slots, rates and budget: each host has "
+                'its own; store = "redis://..." makes them common to all'
+            )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

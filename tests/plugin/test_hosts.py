@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pytest_ragbench.plugin.xdist import XdistHooks
 from tests.plugin.conftest import Project
 from tests.servers.rag_server import default_answer, rag_server
 from tests.servers.redis_server import BINARY, MISSING, redis_server
@@ -58,3 +61,29 @@ def test_hosts_share_calls_slots_and_budget(project: Project) -> None:
     assert sorted(str(each["kind"]) for each in report["results"]) == ["None"] * 8 + ["budget"] * 4
     assert sum("max_calls 4" in (record["message"] or "") for record in report["results"]) == 4
     assert not list((project.path / "host a").rglob("*.sqlite*"))
+
+
+@pytest.mark.parametrize(
+    ("tx", "store", "warned"),
+    [
+        (["2*popen"], None, False),
+        (["popen//chdir=x"], None, False),
+        (["ssh=host1", "ssh=host2"], None, True),
+        (["popen", "3*socket=host1:8888"], "replies.sqlite", True),
+        (["ssh=host1"], "redis://host", False),
+        (None, None, False),
+    ],
+)
+def test_hosts_that_share_nothing_are_told_of(tx: list[str] | None, store: str | None, warned: bool) -> None:
+    said: list[str] = []
+    settings = SimpleNamespace(record=None, store=store)
+    state: Any = SimpleNamespace(is_controller=True, is_configured=True, settings=settings, warn=said.append)
+    session: Any = SimpleNamespace(config=SimpleNamespace(getoption=lambda *_: tx))
+    XdistHooks(state).pytest_sessionstart(session)
+    assert bool(said) is warned
+    settings.record = "cassette.jsonl"
+    if tx and not tx[-1].startswith(("popen", "2*popen")):
+        with pytest.raises(pytest.UsageError, match=r"can't be used with --tx (ssh|socket)=.*record with -n"):
+            XdistHooks(state).pytest_sessionstart(session)
+    else:
+        XdistHooks(state).pytest_sessionstart(session)
