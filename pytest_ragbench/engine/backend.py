@@ -125,6 +125,11 @@ class Backend(Protocol):
     aren't, the writer does it all."""
 
     @property
+    def renewals(self) -> int:
+        """How often there was another file (or what it is) than before, with nothing in it."""
+        ...
+
+    @property
     def name(self) -> str:
         """For messages: file or address, without a password."""
         ...

@@ -41,8 +41,8 @@ __all__ = ["Engine", "Limits"]
 
 T = TypeVar("T")
 
-_ANSWER = 10.0
-"""Seconds to wait for the other processes' word about a guess."""
+_ANSWER = 30.0
+"""Seconds to wait for the other processes' word about a guess, and for a store that is locked."""
 
 
 class Engine:
@@ -245,9 +245,11 @@ class Engine:
         Holds while the process lives; none where other processes would not see the replies.
         """
         running = self._start()
-        if not running.shelf.shared or not numbers:
-            return set()
-        return running.thread.wait(running.meeting.slots.firsts(numbers), _ANSWER)
+
+        async def ask() -> set[int]:
+            return await running.meeting.slots.firsts(numbers) if await running.shelf.shared() else set()
+
+        return running.thread.wait(ask(), _ANSWER) if numbers else set()
 
     def land(self, seconds: float) -> None:
         """Let the requests that are out come back (and be stored), for so long at most: another process

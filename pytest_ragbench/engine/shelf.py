@@ -21,6 +21,7 @@ from pytest_ragbench.engine.backend import (
     StoreError,
 )
 from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.engine.recent import Recent
 from pytest_ragbench.engine.writer import Writer
 
 _MANY = 1000
@@ -29,6 +30,8 @@ _SOME = 100
 """After so many replies the writer gets something to do, and with it the store's log."""
 _REST = 5.0
 """Seconds for which a locked store is left alone."""
+_RECENT = 4_000_000
+"""Bytes of replies that are remembered in case the file gets lost under way."""
 
 
 class Shelf:
@@ -55,8 +58,11 @@ class Shelf:
         self._used: set[str] = set()
         self._claims: set[str] = set()
         self._put = 0
+        self._failing = False
         self._rests_until = 0.0
         self._unwritten: dict[str, Reply] = {}
+        self._recent = Recent(_RECENT)
+        self._renewals = 0
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._opening: asyncio.Task[None] | None = None
@@ -64,10 +70,10 @@ class Shelf:
         self._store = store
         self._writer = Writer(store, loop, self._repair) if store is not None else None
 
-    @property
-    def shared(self) -> bool:
-        """Whether other processes will see what is put here, as far as is known."""
-        return self._writer is not None
+    async def shared(self) -> bool:
+        """Whether other processes see what is put here."""
+        await self.ready()
+        return self._writer is not None and not self._failing
 
     async def ready(self) -> None:
         """Open the file, once; before the first look at it."""
@@ -122,6 +128,8 @@ class Shelf:
             except StoreError as error:
                 self._give_up(error)
             else:
+                self._failing = False
+                self._recent.add(reply)
                 self._catch_up()
                 return
         self._memory[digest] = kept
@@ -249,9 +257,13 @@ class Shelf:
         return self._writer is not None and time.monotonic() >= self._rests_until
 
     def _catch_up(self) -> None:
-        """Write what could not be written when it came."""
-        late, self._unwritten = self._unwritten, {}
-        for reply in late.values():
+        """Write what could not be written when it came, and what went with a file that is no more."""
+        late, self._unwritten = list(self._unwritten.values()), {}
+        renewals = self._store.renewals if self._store is not None else 0
+        if renewals != self._renewals:
+            self._renewals = renewals
+            late += self._recent
+        for reply in late:
             self._soon(lambda ops, reply=reply: ops.put_op(reply, self._owner))  # type: ignore[misc]
 
     def _note_use(self, digest: str) -> None:
@@ -276,7 +288,7 @@ class Shelf:
     def _give_up(self, error: StoreError) -> None:
         """Write no more, or not now. What is on file may still be read."""
         assert self._store is not None
-        passing = isinstance(error, PassingError)
+        self._failing, passing = True, isinstance(error, PassingError)
         until = " until it can be" if passing else ""
         self._tell(
             f"{self._store.name}: the store can't be used: {error}; "

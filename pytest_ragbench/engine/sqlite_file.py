@@ -60,6 +60,7 @@ class Connection:
         self._lock = RLock()
         self._db: sqlite3.Connection | None = None
         self._inode: int | None = None
+        self.renewals = 0
         _connections.add(self)
 
     @contextmanager
@@ -68,6 +69,7 @@ class Connection:
             try:
                 if self._db is not None and inode_of(self._path) != self._inode:
                     self.close()  # deleted or moved aside: what is written there is lost
+                    self.renewals += 1
                 if self._db is None:
                     self._db = self._open()
                 yield self._db

@@ -81,10 +81,15 @@ class Store:
         self._writer = Connection(path, busy, busy)
         self._quick = Connection(path, 0.0, 0.0, _AT_ONCE)
         self._recreated = False
+        self._moved = 0
 
     @property
     def name(self) -> str:
         return str(self.path)
+
+    @property
+    def renewals(self) -> int:
+        return self._moved + self._writer.renewals + self._quick.renewals
 
     @property
     def ops(self) -> Ops:
@@ -265,6 +270,7 @@ class Store:
         nobody moves the new file that another process has just made.
         """
         self.close()
+        self._moved += 1
         try:
             directory = os.open(self.path.parent, os.O_RDONLY)
         except OSError as error:

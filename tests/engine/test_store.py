@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
 from pytest_ragbench.engine.backend import LockedError
 from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.engine.recent import Recent
 from pytest_ragbench.engine.sqlite_file import Connection
 from pytest_ragbench.engine.store import DAY, Kept, Reply, StoreError, claim_op, put_op
 from pytest_ragbench.engine.writer import Writer
@@ -172,6 +175,11 @@ def test_noise_while_in_use(make_engine: MakeEngine, store_path: Path, warned: l
         for number in range(50):
             assert each.wait(each.fetch(service.ask(f"{number}" * 500))).value == f"{number}" * 500
     assert 1 <= len(warned) <= 2  # each engine at most once
+    calls = service.calls
+    third = make_engine()
+    for number in range(50):
+        third.wait(third.fetch(service.ask(f"{number}" * 500)))
+    assert service.calls == calls
     assert len(list(store_path.parent.glob("*.corrupt-*"))) >= 1
 
 
@@ -192,6 +200,14 @@ def test_a_path_that_cannot_be_a_store(
     assert len(warned) == 1
     assert str(path) in warned[0]
     assert "kept for this process only" in warned[0]
+
+
+def test_where_others_do_not_see_the_replies_nobody_guesses_for_them(
+    make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    """Known before the first call: each worker would make the same one."""
+    assert make_engine(meeting=tmp_path).firsts([1, 2]) == {1, 2}
+    assert make_engine(meeting=tmp_path, run_id="r", store=tmp_path).firsts([1, 2]) == set()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -296,8 +312,21 @@ def test_a_file_that_is_deleted_meanwhile_is_made_anew(
     engine.wait(engine.fetch(service.ask("before")))
     store_path.unlink()
     engine.wait(engine.fetch(service.ask("after")))
-    assert [item.payload for item in Store(store_path).items()] == ['{"echo":"after"}']
+    engine.close()
+    assert {item.payload for item in Store(store_path).items()} == {'{"echo":"before"}', '{"echo":"after"}'}
     assert warned == []
+
+
+@given(st.lists(st.integers(0, 20), max_size=30), st.integers(0, 60))
+def test_recent(sizes: list[int], most: int) -> None:
+    recent = Recent(most)
+    for number, size in enumerate(sizes):
+        recent.add(reply(f"{number}", "x" * size))
+    kept = [int(each.digest) for each in recent]
+    assert kept == list(range(len(sizes) - len(kept), len(sizes)))
+    assert sum(sizes[number] for number in kept) <= most
+    if len(kept) < len(sizes):
+        assert sum(sizes[-len(kept) - 1 :]) > most
 
 
 FULL_DISK = """

@@ -109,6 +109,7 @@ class RedisStore:
 
     poll = 0.02
     quick = False
+    renewals = 0
 
     def __init__(self, address: Address) -> None:
         """Nothing is opened yet."""
