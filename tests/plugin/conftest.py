@@ -3,13 +3,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jsonschema
 import pytest
 
 from pytest_ragbench.report.schema import made_schema
+from tests.servers.forking import ForkedRun, ForkServer, fork_server
 from tests.servers.rag_server import RagServer, rag_server
 
 MODES: dict[str, list[str]] = {
@@ -32,6 +34,20 @@ _NEEDED_WITH = {
 _OURS_TO_SET = ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL")
 
 
+def forked(
+    server: ForkServer, command: Sequence[str], *, stdout: IO[str], stderr: IO[str], **_: Any
+) -> ForkedRun:
+    """In the place of ``Pytester.popen``, and with its PYTHONPATH; ``command``: ``python -mpytest ...``."""
+    path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
+    return server.start(
+        command[2:],
+        cwd=Path.cwd(),
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=stdout.fileno(),
+        stderr=stderr.fileno(),
+    )
+
+
 class Project:
     """A small project of a user, run by pytest in a process of its own."""
 
@@ -46,7 +62,8 @@ class Project:
             stem, _, suffix = name.rpartition("_")
             (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args: str, fresh: bool = False) -> pytest.RunResult:
+        """``pytest ARGS``; ``fresh``: by a Python that has imported nothing yet."""
         if {"-n", "no:xdist"} & set(args):  # measured is the run without options: all would take minutes
             self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         given = {arg.partition("=")[0] for arg in args}
@@ -55,7 +72,12 @@ class Project:
             idle.append("asyncio")
         plugins = [part for name in (*_NOT_NEEDED, *idle) for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
-        return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
+        with self.monkeypatch.context() as patch:
+            server = None if fresh else fork_server()
+            if server is not None and server.serves(os.environ):
+                plugins += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is in memory already
+                patch.setattr(self.pytester, "popen", partial(forked, server))
+            return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
 
     def report(self, name: str = "out.json") -> dict[str, Any]:
         """The JSON report; each is held against the schema, and may have no field that is not in it."""

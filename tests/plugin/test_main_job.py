@@ -34,7 +34,7 @@ def bot(project: Project) -> Project:
 
 
 def test_each_question_is_a_test_and_is_asked_once(bot: Project, rag: RagServer, mode: list[str]) -> None:
-    result = bot.run("--rag-url", rag.url, "--ragbench-json", "out.json", *mode)
+    result = bot.run("--rag-url", rag.url, "--ragbench-json", "out.json", *mode, fresh=True)
     result.assert_outcomes(passed=3)
     assert result.ret == 0
     assert sorted(rag.questions) == sorted(
@@ -231,7 +231,7 @@ def test_a_run_without_rag_tests_notices_nothing(
 ) -> None:
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # a measured process imports sqlite3
     project.write(test_a_py="def test_it(): pass\ndef test_fails(): assert 0\n", conftest_py=_LOADED)
-    result = project.run(*mode)
+    result = project.run(*mode, fresh=True)
     result.assert_outcomes(passed=1, failed=1)
     assert result.ret == 1
     text = result.stdout.str().replace("ragbench-", "")  # the list of installed plugins

@@ -93,7 +93,7 @@ def test_no_object_of_a_yaml_tag_is_built() -> None:
 
 
 @pytest.mark.usefixtures("_yaml_loader")
-@pytest.mark.parametrize("depth", [500, 5_000, 100_000])
+@pytest.mark.parametrize("depth", [500, 100_000])
 def test_yaml_nested_deeply_ends_in_an_error(depth: int) -> None:
     assert "nest" in refused("q.yaml", f"- question: a\n  note: {'[' * depth}{']' * depth}\n")
 
