@@ -5,7 +5,6 @@ The kernel frees the locks of a process that ends, however it ends, and nothing 
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hashlib
 import os
@@ -14,10 +13,8 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from pytest_ragbench.engine.slots import Line
+from pytest_ragbench.engine.slots import SharedPool
 
-_TICK = 0.01
-"""Mean seconds between looks for a slot that another process has given back."""
 _SPAN = 1 << 20
 """Bytes for one provider in one run: slots from the start, signs of hunger in the last ``_SIGNS``."""
 _SIGNS = 64
@@ -69,66 +66,43 @@ def _base(*names: str) -> int:
     return int.from_bytes(digest[:5], "big") * _SPAN
 
 
-class _Pool:
-    """The slots of one provider.
+class _Pool(SharedPool[int]):
+    """A slot is the number of a byte."""
 
-    A slot that comes back goes to the next waiter here, unless another process shows that it has to
-    wait: then it is put down for whoever looks first, and each takes but few at a look.
-    """
+    tick = 0.01
 
     def __init__(self, file: int, base: int) -> None:
-        self.limit = 1
+        super().__init__()
         self._file = file
         self._base = base
         self._signs = base + _SPAN - _SIGNS
         self._held: set[int] = set()
-        self._line = Line[int]()
         # Each process begins its search elsewhere, and goes on from its last find: a try that fails is a
         # system call, and may cost the interpreter lock.
         self._from = random.randrange(1 << 16)  # noqa: S311
         self._sign: int | None = None
-        self._looking: asyncio.Task[None] | None = None
 
     async def enter(self, urgent: bool) -> int:
-        if self._line.first() is None and (number := self._take()) is not None:
+        if self._line.first() is None and (number := self._find()) is not None:
             return number
-        turn = self._line.join(urgent)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.get_running_loop().create_task(self._look())
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
-                self.leave(turn.result())
-            raise
-
-    def leave(self, number: int) -> None:
-        turn = self._line.first()
-        if turn is None or number >= self.limit or self._others_wait():
-            self._put_down(number)
-        else:
-            turn.set_result(number)
+        return await super().enter(urgent)
 
     def close(self) -> None:
         for number in list(self._held):
             self._put_down(number)
-        self._show_hunger(False)
+        self._nobody_waits()
 
-    async def _look(self) -> None:
-        while self._line.first() is not None:
-            self._show_hunger(True)
-            share = max(1, self.limit // 16) if self._others_wait() else self.limit
-            while share and (turn := self._line.first()) is not None:
-                number = self._take()
-                if number is None:
-                    break
-                turn.set_result(number)
-                share -= 1
-            if self._line.first() is not None:
-                await asyncio.sleep(_TICK * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
-        self._show_hunger(False)
+    async def _take(self, wanted: int, waiting: int) -> list[int]:
+        if self._sign is None:
+            number = os.getpid() % _SIGNS
+            if _lock(self._file, fcntl.LOCK_EX, self._signs + number):
+                self._sign = number
+        taken: list[int] = []
+        while len(taken) < wanted and (slot := self._find()) is not None:
+            taken.append(slot)
+        return taken
 
-    def _take(self) -> int | None:
+    def _find(self) -> int | None:
         if len(self._held) >= self.limit:
             return None
         for step in range(self.limit):
@@ -144,12 +118,11 @@ class _Pool:
             self._held.discard(number)
             _unlock(self._file, self._base + number)
 
-    def _show_hunger(self, hungry: bool) -> None:
-        if hungry and self._sign is None:
-            number = os.getpid() % _SIGNS
-            if _lock(self._file, fcntl.LOCK_EX, self._signs + number):
-                self._sign = number
-        elif not hungry and self._sign is not None:
+    def _is_over(self, slot: int) -> bool:
+        return slot >= self.limit
+
+    def _nobody_waits(self) -> None:
+        if self._sign is not None:
             _unlock(self._file, self._signs + self._sign)
             self._sign = None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -117,3 +119,71 @@ class _Queue:
         while self._held < self.limit and (turn := self._line.first()) is not None:
             self._held += 1
             turn.set_result(None)
+
+
+class SharedPool(ABC, Generic[T]):
+    """The slots of one provider of which other processes take some, too.
+
+    A slot that comes back goes to the next waiter here, unless another process shows that it has to
+    wait: then it is put down for whoever looks first, and each takes but few at a look.
+    """
+
+    tick: float
+    """Mean seconds between looks for a slot that another process has given back."""
+
+    def __init__(self) -> None:
+        self.limit = 1
+        self._line = Line[T]()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def enter(self, urgent: bool) -> T:
+        turn = self._line.join(urgent)
+        if self._looking is None or self._looking.done():
+            self._looking = self._start(self._look())
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
+                self.leave(turn.result())
+            raise
+
+    def leave(self, slot: T) -> None:
+        turn = self._line.first()
+        if turn is None or self._is_over(slot) or self._others_wait():
+            self._put_down(slot)
+        else:
+            turn.set_result(slot)
+
+    async def _look(self) -> None:
+        while (waiting := len(self._line)) > 0:
+            share = max(1, self.limit // 16) if self._others_wait() else waiting
+            taken = await self._take(min(waiting, share), waiting)
+            for slot in taken:
+                if (turn := self._line.first()) is not None:
+                    turn.set_result(slot)
+                else:
+                    self._put_down(slot)  # whoever wanted it has gone
+            if self._line.first() is not None and len(taken) < waiting:
+                await asyncio.sleep(self.tick * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
+        self._nobody_waits()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    @abstractmethod
+    async def _take(self, wanted: int, waiting: int) -> Collection[T]:
+        """Up to ``wanted`` slots, and a sign for the others that so many wait here."""
+
+    @abstractmethod
+    def _put_down(self, slot: T) -> None:
+        """For others to take."""
+
+    @abstractmethod
+    def _is_over(self, slot: T) -> bool:
+        """Whether the limit has come down below what is held with this slot."""
+
+    @abstractmethod
+    def _others_wait(self) -> bool: ...
+
+    def _nobody_waits(self) -> None:
+        """The sign may be taken down."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -20,13 +19,11 @@ from pytest_ragbench.engine.on_redis.address import Address
 from pytest_ragbench.engine.on_redis.keys import Keys, has_gone, who
 from pytest_ragbench.engine.on_redis.link import Call, Link, RowChange, row_of
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.slots import Line
+from pytest_ragbench.engine.slots import SharedPool
 from pytest_ragbench.engine.writer import Writer
 
 T = TypeVar("T")
 
-_TICK = 0.02
-"""Mean seconds between looks for a slot that another process has given back."""
 _CHECK = 0.5
 """Seconds between looks at whether those who hold slots still live."""
 _LASTS = DAY
@@ -223,7 +220,7 @@ class RedisSlots:
         try:
             yield
         finally:
-            pool.leave()
+            pool.leave(None)
 
     def resize(self, provider: str, limit: int) -> None:
         pool = self._pools.get(provider)
@@ -249,54 +246,40 @@ class RedisSlots:
         """The meeting gives back what is held."""
 
 
-class _Pool:
-    """The slots of one provider. One that comes back goes to the next waiter here, unless others wait, too."""
+class _Pool(SharedPool[None]):
+    """A slot is nothing but one of those that are counted."""
+
+    tick = 0.02
 
     def __init__(self, provider: str, meeting: RedisMeeting) -> None:
-        self.limit = 1
+        super().__init__()
         self.key = meeting.key("slots", provider)
         self._hungry = meeting.key("hungry", provider)
         self._row = f"provider {provider}"
         self._meeting = meeting
         self._held = 0
-        self._line = Line[None]()
         self._others = False
         self._checked = 0.0
-        self._looking: asyncio.Task[None] | None = None
 
-    async def enter(self, urgent: bool) -> None:
-        turn = self._line.join(urgent)
-        if self._looking is None or self._looking.done():
-            self._looking = self._meeting.start(self._look())
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
-                self.leave()
-            raise
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return self._meeting.start(work)
 
-    def leave(self) -> None:
-        turn = self._line.first()
-        if turn is not None and not self._others and self._held <= self.limit:
-            turn.set_result(None)
-            return
+    def _put_down(self, slot: None) -> None:
         self._held -= 1
         self._meeting.soon(Call("give_slots", [self.key], [self._meeting.owner.token, 1]))
 
-    async def _look(self) -> None:
-        while (waiting := len(self._line)) > 0:
-            share = max(1, self.limit // 16) if self._others else waiting
-            granted = await self._take(min(waiting, share), waiting)
-            self._held += granted
-            for _ in range(granted):
-                if (turn := self._line.first()) is not None:
-                    turn.set_result(None)
-                else:
-                    self.leave()  # whoever wanted it has gone
-            if self._line.first() is not None and granted < waiting:
-                await asyncio.sleep(_TICK * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
+    def _is_over(self, slot: None) -> bool:
+        return self._held > self.limit
 
-    async def _take(self, wanted: int, waiting: int) -> int:
+    def _others_wait(self) -> bool:
+        return self._others
+
+    async def _take(self, wanted: int, waiting: int) -> list[None]:
+        granted = await self._granted(wanted, waiting)
+        self._held += granted
+        return [None] * granted
+
+    async def _granted(self, wanted: int, waiting: int) -> int:
         meeting = self._meeting
         call = Call(
             "take_slots",
