@@ -51,12 +51,15 @@ def rows_of(report: Report) -> list[Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for result in report.results:
         own = about_one_question(result)
+        scores: dict[int | None, list[Score]] = {}
+        for score in result.scores:
+            scores.setdefault(score.sample, []).append(score)
         for place, sample in enumerate(result.samples):
             key = (sample.id, sample.question, sample.answer, sample.contexts)
             row = rows.setdefault(key, Row(sample))
             if own:
                 row.tests.append(result)
-            row.scores += [(result, score) for score in result.scores if score.sample == place]
+            row.scores += [(result, score) for score in scores.get(place, ())]
         if not result.samples and result.question_id is not None:  # nothing came back for it
             asked = [each.question for each in result.questions if each.id == result.question_id]
             sample = Sample(id=result.question_id, question=(asked or [result.question_id])[0])
