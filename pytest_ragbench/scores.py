@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pytest_ragbench.errors import UsageError
@@ -109,8 +109,14 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Builtin types only, ready for JSON and for another process; without the judge's replies."""
-        told: dict[str, Any] = plain(asdict(replace(self, replies=())) | {"details": dict(self.details)})
-        del told["replies"]
+        told: dict[str, Any] = plain(self.fields())
+        return told
+
+    def fields(self) -> dict[str, Any]:
+        """As :meth:`to_dict`, but for the types of what is in ``details``."""
+        told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "replies"}
+        told["evidence"] = [asdict(finding) for finding in self.evidence]
+        told["usage"] = asdict(self.usage)
         return told
 
 
@@ -120,7 +126,12 @@ def plain(value: Any) -> Any:
     Only those cross from an xdist worker; a ``numpy.float64`` (a subclass of float) would end the
     run without results.
     """
-    if value is None or isinstance(value, bool):
+    kind = type(value)
+    if kind is dict:
+        return {plain(key) if type(key) is str else str(key): plain(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [plain(item) for item in value]
+    if value is None or kind is bool or kind is float or kind is int or (kind is str and value.isascii()):
         return value
     if isinstance(value, str):
         # A lone surrogate (half of a UTF-16 pair, from a broken reply) can't be encoded at all.

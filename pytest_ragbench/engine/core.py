@@ -17,6 +17,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +41,9 @@ from pytest_ragbench.scores import Usage
 __all__ = ["Engine", "Limits"]
 
 T = TypeVar("T")
+
+_WARM = 300
+"""After so many stored replies in a row, the next are expected to be stored, too."""
 
 _ANSWER = 30.0
 """Seconds to wait for the other processes' word about a guess, and for a store that is locked."""
@@ -116,6 +120,7 @@ class Engine:
         self._lock = threading.Lock()
         self._running: Running | None = None
         self._closed = False
+        self._stored_in_a_row = _WARM
         self._books = Books()
         _engines.add(self)
 
@@ -148,21 +153,24 @@ class Engine:
         digest = digest_of(request, self._run_id)
         ahead = looking_ahead.get()
         advance = None if ahead else await self._advance(digest, running)
-        flight = running.flights.get(digest)
-        launched = flight is None or flight.abandoned
-        if flight is None or flight.abandoned:
-            flight = running.launch(digest, self._obtain(request, digest, running), ahead)
-        paid_here = launched or (flight.ahead and not ahead)
-        if not ahead:
-            flight.ahead = False  # what it takes is this test's from now on
-        got = await flight.join()
+        got = advance.got if advance is not None else None
+        launched = paid_here = False
+        if got is None:
+            flight = running.flights.get(digest)
+            launched = flight is None or flight.abandoned
+            if flight is None or flight.abandoned:
+                flight = running.launch(digest, self._obtain(request, digest, running), ahead)
+            paid_here = launched or (flight.ahead and not ahead)
+            if not ahead:
+                flight.ahead = False  # what it takes is this test's from now on
+            got = await flight.join()
         # Of all workers' tests, what it takes is put down to the first that gets it.
         many = running.meeting.many
         first = not many or (not ahead and await running.meeting.board.take(digest))
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
         # Each waiter has a value of its own to change.
-        value = got.value if launched else request.read(json.loads(got.text))
+        value: T = got.value if launched else deepcopy(got.value)
         if paid_here and not got.cached and (first or ahead):
             return Fetched(value, got.usage, got.duration)
         if advance is not None and first:
@@ -188,7 +196,7 @@ class Engine:
         From any thread but the loop's own, from many at once, and inside another running event loop
         (which is blocked meanwhile: there, better await :meth:`bring`). The coroutine sees the caller's
         context variables. Ctrl-C in the waiting thread cancels the coroutine. ``meanwhile`` is called in the
-        waiting thread when the coroutine is on its way.
+        waiting thread when the coroutine is on its way; while all replies are stored, not before one is not.
 
         Raises
         ------
@@ -199,7 +207,8 @@ class Engine:
         RuntimeError
             On the engine's own loop, or when the engine is closed.
         """
-        return self._start(coroutine).thread.wait(coroutine, timeout, meanwhile)
+        thread = self._start(coroutine).thread
+        return thread.wait(coroutine, timeout, meanwhile, lambda: self._stored_in_a_row >= _WARM)
 
     async def bring(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Like :meth:`wait`, for callers on another event loop, which goes on meanwhile."""
@@ -322,6 +331,7 @@ class Engine:
             except Exception:  # whatever it is that the payload lacks, it is as good as absent
                 await shelf.discard(digest, kept.text)
                 continue
+            self._stored_in_a_row += 1
             usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
             paid = kept.paid_by == self._run_id
             return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
@@ -330,6 +340,7 @@ class Engine:
             if failure is not None:
                 shelf.release(digest)
                 raise request.failure(failure.message, code=failure.code)
+        self._stored_in_a_row = 0
         sender = self._sender(request, running)
         running.sending[digest] = sender
         try:

@@ -22,7 +22,9 @@ def digest_of(request: Request[Any], run_id: str) -> str:
     identity: dict[str, Any] = {
         "kind": request.kind,
         "provider": request.provider,
-        "key": json_values(request.key, f"key of a {request.kind} request to {request.provider!r}"),
+        "key": request.key
+        if _is_plain(request.key)
+        else json_values(request.key, f"key of a {request.kind} request to {request.provider!r}"),
     }
     if request.scope == "run":
         identity["run"] = run_id
@@ -47,6 +49,18 @@ def payload_text(payload: Any, where: str) -> str:
         json_values(payload, where)
         raise
     return text
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether nothing in it has to be converted or refused: quicker than to convert it, and nearly always true."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return True
+    if kind is dict:
+        return all(type(key) is str and _is_plain(item) for key, item in value.items())
+    if kind is list or kind is tuple:
+        return all(map(_is_plain, value))
+    return kind is float and math.isfinite(value)
 
 
 def json_values(value: Any, path: str) -> Any:

@@ -8,18 +8,23 @@ What a guess paid is put down to the test that comes for it: :class:`Advances`.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.scores import Usage
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
+    from pytest_ragbench.engine.running import Obtained
 
 looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=False)
 """Set in everything that runs for a guess."""
+
+_AT_HAND = 2000
+"""Replies of guesses that are kept for their tests; more than a window of 400 tests asks for."""
 
 Guess = Callable[[], Coroutine[Any, Any, None]]
 
@@ -31,6 +36,8 @@ class Advance:
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     error: Exception | None = None
+    got: Obtained[Any] | None = None
+    """The reply itself, of the latest ones: its test need not read it from the store."""
 
 
 class Advances:
@@ -42,6 +49,7 @@ class Advances:
 
     def __init__(self) -> None:
         self._kept: dict[str, Advance] = {}
+        self._latest: deque[str] = deque()
 
     def note(self, digest: str, task: asyncio.Task[Any]) -> None:
         """Keep the outcome of a finished fetch, unless it was cancelled or nobody was asked."""
@@ -51,7 +59,10 @@ class Advances:
         if error is None:
             got = task.result()
             if not got.cached:
-                self._kept[digest] = Advance(got.usage, got.duration)
+                self._kept[digest] = Advance(got.usage, got.duration, got=got)
+                self._latest.append(digest)
+                if len(self._latest) > _AT_HAND:
+                    self._forget(self._latest.popleft())
         elif isinstance(error, Exception) and getattr(error, "code", "") not in ("unavailable", "cancelled"):
             self._kept[digest] = Advance(error=error)
 
@@ -61,6 +72,11 @@ class Advances:
         if kept is not None and kept.error is not None:
             raise kept.error.with_traceback(None)
         return kept
+
+    def _forget(self, digest: str) -> None:
+        """Of tests that other workers run, nobody comes for the reply here."""
+        if digest in self._kept:
+            self._kept[digest] = replace(self._kept[digest], got=None)
 
 
 class Guesses:

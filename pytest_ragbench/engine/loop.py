@@ -16,6 +16,8 @@ from pytest_ragbench.errors import Unscored
 T = TypeVar("T")
 
 _SLICE = 0.2
+_MOMENT = 0.01
+_SOON = 0.25
 """Seconds."""
 
 
@@ -36,8 +38,11 @@ class LoopThread:
         coroutine: Coroutine[Any, Any, T],
         timeout: float | None,
         meanwhile: Callable[[], None] | None = None,
+        soon: Callable[[], bool] = lambda: False,
     ) -> T:
-        """The coroutine's result; see :meth:`pytest_ragbench.engine.core.Engine.wait`."""
+        """The coroutine's result. While ``soon`` says that it will be there any moment, ``meanwhile`` is not
+        called yet. See :meth:`pytest_ragbench.engine.core.Engine.wait`.
+        """
         if self.is_here():
             coroutine.close()
             raise RuntimeError(
@@ -58,7 +63,7 @@ class LoopThread:
 
         try:  # Ctrl-C may come at any point from here on
             self.loop.call_soon_threadsafe(start)
-            if meanwhile is not None:
+            if meanwhile is not None and not _done_soon(done, soon):
                 meanwhile()
             return _result(done, timeout)
         except concurrent.futures.CancelledError:
@@ -105,6 +110,17 @@ def _result(done: concurrent.futures.Future[T], timeout: float | None) -> T:
                 return done.result()  # finished just now, or with a TimeoutError of its own
             if time.monotonic() >= deadline:
                 raise
+
+
+def _done_soon(done: concurrent.futures.Future[Any], soon: Callable[[], bool]) -> bool:
+    """Whether it is done before ``soon`` says otherwise."""
+    latest = time.monotonic() + _SOON
+    while soon() and time.monotonic() < latest:
+        with suppress(TimeoutError, concurrent.futures.CancelledError):
+            done.exception(_MOMENT)
+        if done.done():
+            return True
+    return False
 
 
 def _copy(task: asyncio.Task[T], done: concurrent.futures.Future[T]) -> None:

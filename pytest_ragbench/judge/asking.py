@@ -68,10 +68,21 @@ async def converse(
     task: Task[Any], complete: Complete, *, quoted: Sequence[str] | None = None
 ) -> list[RawReply]:
     """The replies of a conversation that ended well; see :func:`ask`."""
+    return (await _held(task, complete, quoted))[0]
+
+
+async def _held(
+    task: Task[R],
+    complete: Complete,
+    quoted: Sequence[str] | None = None,
+    opening: list[Message] | None = None,
+) -> tuple[list[RawReply], R]:
     replies: list[RawReply] = []
-    while isinstance(turn := next_turn(task, replies, quoted=quoted), Turn):
+    turn: Turn[R] | Done[R] = Turn(task, opening) if opening else next_turn(task, replies, quoted=quoted)
+    while isinstance(turn, Turn):
         replies.append(await complete(turn))
-    return replies
+        turn = next_turn(task, replies, quoted=quoted)
+    return replies, turn.reply
 
 
 def read_conversation(
@@ -100,8 +111,33 @@ class Heard(Generic[R]):
 
 def hear(task: Task[R], replies: Sequence[RawReply]) -> Heard[R]:
     """:func:`read_conversation`, with what was said."""
-    texts = tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
-    return Heard(read_conversation(task, replies), texts)
+    return Heard(read_conversation(task, replies), _texts(replies))
+
+
+def _texts(replies: Sequence[RawReply]) -> tuple[str, ...]:
+    return tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
+
+
+class Conversation(Generic[R]):
+    """One conversation about one task: ``opening`` is rendered once, for whoever needs it, and what came last
+    is read once, though it is read again from what was kept of it.
+    """
+
+    def __init__(self, task: Task[R]) -> None:
+        self._task = task
+        self.opening = render(task)
+        self._ended: tuple[list[RawReply], R] | None = None
+
+    async def hold(self, complete: Complete) -> list[RawReply]:
+        """See :func:`converse`."""
+        self._ended = await _held(self._task, complete, opening=self.opening)
+        return self._ended[0]
+
+    def read(self, replies: Sequence[RawReply]) -> Heard[R]:
+        """See :func:`hear`."""
+        if self._ended is not None and self._ended[0] == replies:
+            return Heard(self._ended[1], _texts(replies))
+        return hear(self._task, replies)
 
 
 def next_turn(
@@ -121,11 +157,11 @@ def next_turn(
     JudgeError
         There is nothing to be had: the judge refused, or its second reply can't be used either.
     """
-    texts = texts_of(task.data()) if quoted is None else quoted
     if not replies:
         return Turn(task, render(task))
     if task.one_word:  # as often as it is asked, the answer is the same
         return Done(cast("R", _word(task, replies[0])))
+    texts = texts_of(task.data()) if quoted is None else quoted
     first = _Read(task, replies[0], texts)
     if first.value is not None:
         return Done(first.value)

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent
 from pytest_ragbench.errors import JudgeError, RagbenchError, UsageError
-from pytest_ragbench.judge.asking import Heard, RawReply, Turn, converse, hear
+from pytest_ragbench.judge.asking import Conversation, Heard, RawReply, Turn, converse, hear
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of, text_of
-from pytest_ragbench.judge.rendering import prompt_version, render
+from pytest_ragbench.judge.rendering import prompt_version
 from pytest_ragbench.judge.replies import one_line
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class CallableJudge:
             heard = hear(task, await converse(task, self._call))
             return Answered(heard.reply, self.name, said=heard.said)
 
+        talk = Conversation(task)
+
         async def fetch(sender: Sender) -> list[RawReply]:
             async def complete(turn: Turn[Any]) -> RawReply:
                 async def attempt() -> Sent:
@@ -79,7 +81,7 @@ class CallableJudge:
                 reply: RawReply = (await sender(attempt)).payload
                 return reply
 
-            return await converse(task, complete)
+            return await talk.hold(complete)
 
         key = getattr(self._function, "ragbench_key", None)
         request: Request[Heard[R]] = Request(
@@ -88,11 +90,11 @@ class CallableJudge:
             key={
                 "key": key,
                 "prompt": [task.name, prompt_version(task)],
-                "messages": render(task),
+                "messages": talk.opening,
                 "vote": task.vote,
             },
             fetch=fetch,
-            read=lambda payload: hear(task, payload),
+            read=talk.read,
             scope="none" if key is None else "run" if task.fresh else "store",
             failure=JudgeError,
         )

@@ -20,6 +20,7 @@ from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.gguf_server import Model, address_of
 from pytest_ragbench.judge.openai import OpenAIJudge
 from pytest_ragbench.judge.posting import Poster
+from pytest_ragbench.judge.rendering import Message
 from pytest_ragbench.rag.secrets import Redactor, Secret
 from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettings
 
@@ -84,9 +85,9 @@ class GgufJudge(OpenAIJudge):
         self._identity = identity
         self._started = False
 
-    def _key(self, task: Task[Any]) -> dict[str, Any]:
+    def _key(self, task: Task[Any], messages: list[Message]) -> dict[str, Any]:
         """The file's content in the place of an address: where the file lies does not matter."""
-        return {**super()._key(task), "url": "gguf", "model": self._identity}
+        return {**super()._key(task, messages), "url": "gguf", "model": self._identity}
 
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load

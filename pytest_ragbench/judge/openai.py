@@ -19,13 +19,13 @@ from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
 from pytest_ragbench.errors import JudgeError, UsageError
-from pytest_ragbench.judge.asking import Heard, RawReply, Turn, converse, hear
+from pytest_ragbench.judge.asking import Conversation, Heard, RawReply, Turn
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.one_word import INSTEAD, TOKENS, TOP
 from pytest_ragbench.judge.posting import NotPosted, Poster
-from pytest_ragbench.judge.rendering import language_of, prompt_version, render
+from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.rag.secrets import is_secret_name
@@ -115,23 +115,24 @@ class OpenAIJudge:
 
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
+        talk = Conversation(task)
 
         async def fetch(sender: Sender) -> list[RawReply]:
-            return await converse(task, lambda turn: self._complete(turn, sender))
+            return await talk.hold(lambda turn: self._complete(turn, sender))
 
         request: Request[Heard[R]] = Request(
             kind="judge",
             provider=self._provider,
-            key=self._key(task),
+            key=self._key(task, talk.opening),
             fetch=fetch,
-            read=lambda payload: hear(task, payload),
+            read=talk.read,
             scope="run" if task.fresh else "store",
             failure=JudgeError,
         )
         got = await self._engine.fetch(request)
         return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
 
-    def _key(self, task: Task[Any]) -> dict[str, Any]:
+    def _key(self, task: Task[Any], messages: list[Message]) -> dict[str, Any]:
         """What shapes the reply. No threshold, no test, no secret."""
         settings = self._settings
         return {
@@ -139,7 +140,7 @@ class OpenAIJudge:
             "url": self._endpoint.url,
             "model": self._model,
             "prompt": [task.name, prompt_version(task)],
-            "messages": render(task),
+            "messages": messages,
             **(_word_form(task) if task.one_word else self._json_form(task)),
             "seed": settings.seed,
             "extra_body": settings.extra_body,

@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -172,19 +173,28 @@ class _Fragment:
     problem: str
 
 
+@cache
+def _key_start(expected: tuple[str, ...]) -> re.Pattern[str]:
+    keys = "|".join(re.escape(key) for key in expected) or r"\w+"
+    return re.compile(rf"\{{\s*[\"'“”„«`]?\s*(?:{keys})\s*[\"'“”»`]?\s*:")
+
+
 class _Reading:
     """One reply, taken apart."""
 
     def __init__(self, text: str, expected: tuple[str, ...], quoted: Sequence[str]) -> None:
         self.text = text
         self.expected = expected
-        self.quoted = [_squeezed(item) for item in quoted]
-        keys = "|".join(re.escape(key) for key in expected) or r"\w+"
-        self.key_start = re.compile(rf"\{{\s*[\"'“”„«`]?\s*(?:{keys})\s*[\"'“”»`]?\s*:")
+        self._quoted = quoted
+        self.key_start = _key_start(expected)
         self.objects: list[_Span] = []
         self.fragments: list[_Fragment] = []
         self._scan()
         self.reasoning = list(self._reasoning())
+
+    @cached_property
+    def quoted(self) -> list[str]:
+        return [_squeezed(item) for item in self._quoted]
 
     def _scan(self) -> None:
         """All JSON objects that stand on their own, left to right.
@@ -259,6 +269,8 @@ class _Reading:
         return dict(json.loads(json.dumps(chosen.value)))  # plain dicts
 
     def _chosen(self, candidates: list[_Span]) -> _Span:
+        if len(candidates) == 1 and (candidates[0].start, candidates[0].end) == (0, len(self.text)):
+            return candidates[0]  # the whole reply: whatever it quotes, the judge said nothing else
         by_value = {_canonical(span.value): span for span in candidates}
         if len(by_value) == 1:
             only = candidates[-1]

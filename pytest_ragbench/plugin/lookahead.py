@@ -11,7 +11,7 @@ import asyncio
 import inspect
 import os
 import sysconfig
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -69,6 +69,9 @@ class LookAhead:
         self._window = window_of(self._settings)
         self._guesses = Guesses(self._engine)
         self._plans: dict[int, _Plan] = {}
+        self._open: dict[int, _Plan] = {}
+        """Those with something left to guess."""
+        self._reach = 0
         self._positions: dict[int, int] = {}
         self._judging = False
         self._warm = False
@@ -107,15 +110,22 @@ class LookAhead:
             return []
         guesses = self._rest_of(item, position)
         window = range(position + 1, min(position + 1 + self._window, len(items)))
-        new = [number for number in window if number not in self._plans]
-        # What is another worker's is asked for anew each time: that worker may have died.
-        own = self._engine.firsts(new) if self._shared_run else new
-        self._plans.update((number, _Plan(items[number])) for number in new if number in own)
-        for number in window:
-            plan = self._plans.get(number)
-            if plan is not None and not plan.done:
+        for number in self._own(window):
+            self._plans[number] = self._open[number] = _Plan(items[number])
+        for number, plan in list(self._open.items()):
+            if number in window:
                 guesses += self._advance(plan, item)
+            if plan.done:
+                del self._open[number]
         return guesses
+
+    def _own(self, window: range) -> Collection[int]:
+        """Tests of the window that nobody has looked ahead to."""
+        if not self._shared_run:
+            start, self._reach = max(window.start, self._reach), max(window.stop, self._reach)
+            return range(start, window.stop)
+        # What is another worker's is asked for anew each time: that worker may have died.
+        return sorted(self._engine.firsts([number for number in window if number not in self._plans]))
 
     def _rest_of(self, item: pytest.Item, position: int) -> list[Guess]:
         """The metrics of the running test that come after the one it waits for: of a test that nobody

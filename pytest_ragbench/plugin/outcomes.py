@@ -110,7 +110,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             from pytest_ragbench.plugin.others import tell_others
 
             tell_others(item, report, data["record"], results)
-        if not state.is_configured or state.settings.junit_properties:
+        if state.tells_junit:
             item.user_properties += properties(results, kind)
         # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
         item.user_properties[:] = [(str(name), _plain(value)) for name, value in item.user_properties]

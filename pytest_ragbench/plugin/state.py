@@ -182,12 +182,16 @@ class RunState:
         """The helpers' way to the fixtures that this test sees."""
         from pytest_ragbench.runtime import Runtime
 
+        seen: dict[str, Any] = {}
+
         def fixture(kind: str) -> Any:
             with self.lock:  # threads of one test may ask at once
-                found = self.coerce(kind, request.getfixturevalue(kind))
-                if kind == "judge":
-                    self._check_own(found)
-                return found
+                if kind not in seen:
+                    found = self.coerce(kind, request.getfixturevalue(kind))
+                    if kind == "judge":
+                        self._check_own(found)
+                    seen[kind] = found
+                return seen[kind]
 
         return Runtime(
             settings=lambda: self.settings,
@@ -256,6 +260,13 @@ class RunState:
             if directory == root:
                 return False
         return False
+
+    @property
+    def tells_junit(self) -> bool:
+        """Whether scores become properties of a test in JUnit's file."""
+        if self._settings is None and not self.is_configured:  # it looks for files: not after every test
+            return True
+        return self.settings.junit_properties
 
     def describe(self) -> str:
         """Judge, embedder, service and store in one line."""

@@ -72,8 +72,15 @@ def get(mapping: Any, name: str) -> Any:
         return None
     if name in mapping:
         return mapping[name]
+    key = _spelt(tuple(mapping), name)
+    return None if key is None else mapping[key]
+
+
+@lru_cache(maxsize=4096)
+def _spelt(keys: tuple[Any, ...], name: str) -> Any:
+    """Which of the keys is this name in another spelling. All chunks of a service have the same keys."""
     wanted = _folded(name)
-    return next((value for key, value in mapping.items() if _folded(str(key)) == wanted), None)
+    return next((key for key in keys if _folded(str(key)) == wanted), None)
 
 
 def keys_of(value: Any, most: int = 20) -> str:

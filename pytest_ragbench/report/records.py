@@ -148,7 +148,7 @@ def _score(result: Result, places: dict[int, int], most: int) -> dict[str, Any]:
         "error": None,
     }
     if result.score is not None:
-        fields = result.score.to_dict()
+        fields = result.score.fields()
         entry |= {name: fields[name] for name in fields if name not in ("metric", "sample_id")}
     if result.error is not None:
         entry["error"] = {

@@ -152,7 +152,7 @@ def test_the_store_knows_the_file_by_its_content(
         assert not cached(gguf(tmp_path / "m.gguf"))
         assert cached(gguf(other / "renamed.gguf"))
         assert not cached(gguf(tmp_path / "m.gguf", tail=b"WEIGHTS"))
-    assert str(tmp_path) not in repr(judge_of(tmp_path / "m.gguf", make_engine())._key(task))
+    assert str(tmp_path) not in repr(judge_of(tmp_path / "m.gguf", make_engine())._key(task, []))
 
 
 def test_a_fingerprint_sees_all_of_a_large_file(tmp_path: Path) -> None:
