@@ -74,6 +74,21 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         state.hand_over()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    state = session.config.stash[STATE]
+    if not state.is_loaded:
+        return (yield)
+    from pytest_ragbench import garbage
+
+    with garbage.uncollected():
+        collected = yield
+        if state.asks_service(session.items):
+            state.load_client()
+            garbage.keep()
+    return collected
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("ragbench_tier"):
         from pytest_ragbench.plugin.tiers import select

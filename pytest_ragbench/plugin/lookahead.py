@@ -23,6 +23,7 @@ from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
 from pytest_ragbench.engine.lookahead import Guess, Guesses
 from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.plugin.asks import UNKNOWN, Ask, asks_of
 from pytest_ragbench.samples import Question, RagSample
 
@@ -277,8 +278,9 @@ async def _warm_up(metrics: Sequence[str]) -> None:
 def _import_all(metrics: Sequence[str]) -> None:
     from pytest_ragbench.metrics.registry import find
 
-    for module in _JUDGED_RUN:
-        import_module(module)
+    with uncollected():
+        for module in _JUDGED_RUN:
+            import_module(module)
     with suppress(RagbenchError):  # the test that names it says so
         for name in metrics:
             find(name)

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import uuid
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,10 @@ class RunState:
             return self._settings
 
     def _load(self) -> Settings:
-        from pytest_ragbench.settings import load_settings
+        from pytest_ragbench.garbage import uncollected
+
+        with uncollected():
+            from pytest_ragbench.settings import load_settings
 
         options = {key: self.config.getoption(name) for name, key in SETTINGS.items()}
         if options["questions"] is None:
@@ -131,6 +135,24 @@ class RunState:
             while not path.resolve().is_relative_to(common):
                 common = common.parent
         return common if common.is_relative_to(root) else root
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the configuration has been read: it is in each project that has one."""
+        return self._settings is not None
+
+    def asks_service(self, items: Iterable[pytest.Item]) -> bool:
+        """Whether there are tests that ask the configured service, and they will be run."""
+        if self.config.option.collectonly or self._settings is None or not self._settings.rag.url:
+            return False
+        return any("retriever" in getattr(item, "fixturenames", ()) for item in items)
+
+    def load_client(self) -> None:
+        """What the first test imports otherwise."""
+        from importlib import import_module
+
+        for module in ("aiohttp", "pytest_ragbench.engine.core", "pytest_ragbench.rag.http"):
+            import_module(module)
 
     @property
     def engine(self) -> Engine:
