@@ -46,6 +46,7 @@ class XdistHooks:
         node.workerinput["ragbench_run_id"] = self.state.run_id
         # The progress is registered by now, where there is one: xdist starts its workers last.
         node.workerinput["ragbench_progress"] = node.config.pluginmanager.hasplugin("ragbench-progress")
+        node.workerinput["ragbench_loaded"] = self.state.is_loaded
         node.workerinput["ragbench_root"] = str(node.config.rootpath)
         node.workerinput["ragbench_start"] = str(self.state._start())
         if node.gateway.spec.popen:
