@@ -154,7 +154,7 @@ class Engine:
         ahead = looking_ahead.get()
         advance = None if ahead else await self._advance(digest, running)
         got = advance.got if advance is not None else None
-        launched = paid_here = False
+        flight, launched, paid_here = None, False, False
         if got is None:
             flight = running.flights.get(digest)
             launched = flight is None or flight.abandoned
@@ -169,8 +169,9 @@ class Engine:
         first = not many or (not ahead and await running.meeting.board.take(digest))
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
-        # Each waiter has a value of its own to change.
-        value: T = got.value if launched else deepcopy(got.value)
+        # Each has a value of its own to change. That of a guess goes to the test which comes for it.
+        own = not ahead if launched else flight is None
+        value: T = got.value if own else deepcopy(got.value)
         if paid_here and not got.cached and (first or ahead):
             return Fetched(value, got.usage, got.duration)
         if advance is not None and first:

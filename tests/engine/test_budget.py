@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent
+from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, lookahead
 from pytest_ragbench.engine.board import Board, Budget, Caps
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.pace import Pace
@@ -367,3 +367,29 @@ def test_no_price_list_is_loaded_for_a_service_at_an_address(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "genai_prices", None)  # importing it would raise
     for url in ("http://127.0.0.1:8000/v1", "http://10.0.0.3/v1", "http://localhost/v1"):
         assert prices_of({}, url)("openai", "gpt-4o-mini") is None
+
+
+def test_a_reply_that_was_guessed_is_handed_to_its_test(
+    make_engine: Callable[..., Engine], store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a look at the store, as long as there are not too many; each has a value of its own to change."""
+    monkeypatch.setattr(lookahead, "_AT_HAND", 2)
+    service, read = Service(), []
+    engine = make_engine()
+
+    def reading(payload: Any) -> Any:
+        read.append(payload["echo"])
+        return {"echo": [payload["echo"]]}
+
+    async def guess(key: str) -> None:
+        looking_ahead.set(True)
+        (await engine.fetch(service.ask(key, read=reading))).value["echo"].append("changed by the guess")
+
+    for key in ("a", "b", "c"):
+        engine.wait(guess(key))
+    assert read == ["a", "b", "c"]
+    got = [engine.wait(engine.fetch(service.ask(key, read=reading))) for key in ("a", "b", "c")]
+    assert [each.value["echo"] for each in got] == [["a"], ["b"], ["c"]]
+    assert read == ["a", "b", "c", "a"]
+    assert [each.usage.calls for each in got] == [1, 1, 1]
+    assert service.calls == 3

@@ -183,3 +183,28 @@ def test_nothing_is_started_before_the_first_use(make_engine: Callable[..., Engi
     engine.close()
     assert threading.active_count() == before
     assert not store_path.parent.exists()
+
+
+def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Callable[..., Engine]) -> None:
+    """Look-ahead would compute every score twice; it begins with the first reply that is not stored."""
+    did: list[int] = []
+
+    def ask(engine: Engine, service: Service, key: int) -> None:
+        def goes_on() -> None:
+            did.append(key)
+            engine.loop.call_soon_threadsafe(service.open.set)
+
+        service.open.clear()
+        engine.wait(engine.fetch(service.ask(key)), meanwhile=goes_on)
+
+    first, second = (make_engine(), Service()), (make_engine(), Service())
+    for key in (1, 2, 3):
+        ask(*first, key)
+    assert did == [1, 2, 3]
+    for key in (1, 2, 3):
+        ask(*second, key)
+    assert did == [1, 2, 3]
+    for key in (4, 5):
+        ask(*second, key)
+    assert did == [1, 2, 3, 4, 5]
+    assert (first[1].calls, second[1].calls) == (3, 2)

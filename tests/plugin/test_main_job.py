@@ -167,6 +167,7 @@ def test_the_default_question_file(bot: Project, rag: RagServer) -> None:
 def test_direct_parametrisation(project: Project, rag: RagServer) -> None:
     project.write(
         test_a_py="""
+import gc
 import pytest
 from pytest_ragbench import RagSample, assert_faithfulness
 
@@ -174,7 +175,9 @@ from pytest_ragbench import RagSample, assert_faithfulness
 def test_questions(rag_sample):
     assert rag_sample.answer
     if rag_sample.question == "And now?":
-        assert rag_sample.reference == "r"
+        assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000  # what was imported is not gone over any more
+    assert rag_sample.reference == "r"
 
 @pytest.mark.parametrize("rag_sample", [RagSample("q", "a receipt", ["a receipt is needed"])])
 def test_samples(rag_sample):
@@ -216,12 +219,13 @@ def half(messages):
 
 
 _LOADED = """
-import sys
+import gc, sys
 
 def pytest_unconfigure(config):
     name = getattr(config, "workerinput", {"workerid": "main"})["workerid"]
     with open(f"loaded-{name}.txt", "w") as file:
         print(*sorted({module.partition(".")[0] for module in sys.modules}), file=file)
+        assert gc.isenabled() and not gc.get_freeze_count()
 """
 _HEAVY = {"openai", "torch", "scipy", "numpy", "pydantic", "yaml", "httpx2", "aiohttp", "sqlite3", "tenacity"}
 
