@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import os
 import sysconfig
+import time
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ _NEVER = object()
 
 _LANDING = 10.0
 """Seconds that a worker waits for calls that are out when its own tests are done."""
+_OTHERS_LIVE = 1.0
+"""Seconds for which it is believed that another worker still does what it has taken up."""
 _JUDGED_RUN = (
     "aiohttp",
     "pytest_ragbench.judge.openai",
@@ -73,6 +76,9 @@ class LookAhead:
         self._open: dict[int, _Plan] = {}
         """Those with something left to guess."""
         self._reach = 0
+        self._others: set[int] = set()
+        """Tests that other workers look ahead to."""
+        self._forget_others_at = 0.0
         self._positions: dict[int, int] = {}
         self._judging = False
         self._warm = False
@@ -125,8 +131,14 @@ class LookAhead:
         if not self._shared_run:
             start, self._reach = max(window.start, self._reach), max(window.stop, self._reach)
             return range(start, window.stop)
-        # What is another worker's is asked for anew each time: that worker may have died.
-        return sorted(self._engine.firsts([number for number in window if number not in self._plans]))
+        now = time.monotonic()
+        if now >= self._forget_others_at:  # what was another worker's is nobody's where that worker has died
+            self._others.clear()
+            self._forget_others_at = now + _OTHERS_LIVE
+        free = [number for number in window if number not in self._plans and number not in self._others]
+        own = self._engine.firsts(free)
+        self._others.update(number for number in free if number not in own)
+        return sorted(own)
 
     def _rest_of(self, item: pytest.Item, position: int) -> list[Guess]:
         """The metrics of the running test that come after the one it waits for: of a test that nobody
