@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable
@@ -107,12 +108,12 @@ class RunBook:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.collection_failed = True
-            self._count_failure(getattr(report, "ragbench", None))
+            self._count_failure(_told(report))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call"):  # the last report of a test, or that of a crashed worker
             self.reported.add(report.nodeid)
-        data: dict[str, Any] | None = getattr(report, "ragbench", None)
+        data = _told(report)
         rerun = getattr(report, "outcome", None) == "rerun"
         if report.failed and not rerun:
             self._count_failure(data)
@@ -323,6 +324,12 @@ class RunBook:
             "git": revision(self.config.invocation_params.dir),
             "prompts": prompt_versions(),
         }
+
+
+def _told(report: object) -> dict[str, Any] | None:
+    """What rides on a report: from a worker, as JSON."""
+    data = getattr(report, "ragbench", None)
+    return json.loads(data) if isinstance(data, str) else data
 
 
 class RagbenchWarning(pytest.PytestWarning):
