@@ -1,4 +1,5 @@
-"""How long a run takes beside the floor (bare asyncio and aiohttp), with a scripted server.
+"""How long a run takes beside the floor, with a scripted server: the same calls by bare asyncio, with aiohttp and
+with the client of ``openai``.
 
     python benchmarks/speed.py [--questions 100] [--latency 1] [--only plain,n2] [--faults]
 
@@ -122,17 +123,31 @@ def project(where: Path, url: str, pair: str, slots: int, questions: int) -> Non
     (where / "pytest.ini").write_text("[pytest]\n")
 
 
-async def floor(url: str, questions: int, slots: int, chain: int) -> None:
-    """The same calls and nothing else: a question, then a judge call beside ``chain`` that follow each other."""
+async def floor(url: str, questions: int, slots: int, chain: int, by_openai: bool) -> None:
+    """The same calls and nothing else: a question, then a judge call beside ``chain`` that follow each other.
+    The judge is asked by aiohttp, or by the client of ``openai``.
+    """
     import aiohttp
 
     schema = {"properties": {"grade": {"type": "number"}}}
-    format_ = {"type": "json_schema", "json_schema": {"schema": schema}}
+    format_ = {"type": "json_schema", "json_schema": {"name": "grade", "schema": schema}}
     asking, judging = asyncio.Semaphore(slots), asyncio.Semaphore(slots)
+    if by_openai:
+        import openai
+
+        client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def judge(text: str) -> None:
-            body = {"messages": [{"role": "user", "content": text}], "response_format": format_}
+            body: dict[str, Any] = {
+                "model": "m",
+                "messages": [{"role": "user", "content": text}],
+                "response_format": format_,
+            }
+            if by_openai:
+                async with judging:
+                    await client.chat.completions.create(**body)
+                return
             async with judging, session.post(f"{url}/v1/chat/completions", json=body) as reply:
                 await reply.json()
 
@@ -166,7 +181,9 @@ def row(name: str, url: str, questions: int, pair: str, slots: int, options: lis
             measured(command, where)
         chain = "2" if pair == "claims" else "1"
         bare = [sys.executable, __file__, "--floor", url, "--questions", str(questions)]
-        least, _, _ = measured([*bare, "--slots", str(slots), "--chain", chain], where)
+        bare += ["--slots", str(slots), "--chain", chain]
+        least, _, _ = measured(bare, where)
+        usual, _, _ = measured([*bare, "--by-openai"], where)
         call(f"{url}/stats")
         before = cpu()
         seconds, megabytes, code = measured(command, where)
@@ -176,6 +193,7 @@ def row(name: str, url: str, questions: int, pair: str, slots: int, options: lis
     calls = stats["calls"]
     cells = [
         name, f"{seconds:.1f} s", f"{computed:.1f} s", f"{least:.1f} s", f"{seconds / least:.2f}",
+        f"{usual:.1f} s", f"{seconds / usual:.2f}",
         f"{calls.get('rag', 0)} + {calls.get('judge', 0)}", stats["repeated"], f"{megabytes} MB", code,
         "".join(last)[:40],
     ]  # fmt: skip
@@ -192,10 +210,11 @@ def main() -> None:
     parser.add_argument("--faults", action="store_true", help="Also the job under each fault.")
     parser.add_argument("--floor", help=argparse.SUPPRESS)
     parser.add_argument("--slots", type=int, default=200, help=argparse.SUPPRESS)
+    parser.add_argument("--by-openai", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--chain", type=int, default=1, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.floor:
-        asyncio.run(floor(given.floor, given.questions, given.slots, given.chain))
+        asyncio.run(floor(given.floor, given.questions, given.slots, given.chain, given.by_openai))
         return
     server = subprocess.Popen(
         [sys.executable, str(HERE / "speed_server.py")], stdout=subprocess.PIPE, text=True
@@ -204,8 +223,10 @@ def main() -> None:
     url = server.stdout.readline().strip()
     try:
         call(f"{url}/config", {"latency": given.latency})
-        print("| run | wall | CPU | floor | ratio | calls | repeated | memory | exit | said |")
-        print("|---|---|---|---|---|---|---|---|---|---|")
+        print(
+            "| run | wall | CPU | by aiohttp | ratio | by openai | ratio | calls | repeated | memory | exit | said |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|---|---|---|")
         for name in given.only.split(","):
             print(row(name, url, given.questions, *ROWS[name]), flush=True)
         for name, config in FAULTS.items() if given.faults else ():
