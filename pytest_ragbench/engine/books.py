@@ -34,6 +34,13 @@ class Page:
     saved_cost: float = 0.0
     latencies: list[float] = field(default_factory=list)
 
+    def mark(self) -> tuple[float, ...]:
+        """Another one after each entry."""
+        return (
+            *(self.calls, self.stored, self.failed, self.prompt_tokens, self.completion_tokens, self.cost),
+            *(self.unpriced, self.saved_tokens, self.saved_cost, len(self.latencies)),
+        )
+
 
 class Books:
     """One page for each kind (``judge``), and one for each of its models (``judge openai:gpt-4o-mini``),
@@ -43,6 +50,7 @@ class Books:
     def __init__(self) -> None:
         self._pages: dict[str, Page] = {}
         self._told: dict[str, dict[str, int]] = {}
+        self._marks: dict[str, tuple[float, ...]] = {}
 
     def page(self, kind: str) -> Page:
         return self._pages.setdefault(kind, Page())
@@ -80,6 +88,10 @@ class Books:
         """
         new: dict[str, Any] = {}
         for kind, page in sorted(self._pages.copy().items()):
+            mark = page.mark()  # before the sums are read: the loop's thread may add to them meanwhile
+            if self._marks.get(kind) == mark:
+                continue
+            self._marks[kind] = mark
             told = self._told.setdefault(kind, {})
             added: dict[str, Any] = {}
             for name, value in vars(page).items():
