@@ -54,7 +54,7 @@ class _Section(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Without keys: ``pytest -l`` prints the settings that a frame holds."""
-        from pytest_ragbench.rag.secrets import masked_mapping, masked_url
+        from pytest_ragbench.rag.secrets import fingerprinted, masked_mapping, masked_url
 
         for name, value in super().__repr_args__():
             if name == "store":
@@ -63,6 +63,8 @@ class _Section(BaseModel):
                 yield name, value and shown(value)
             elif name == "headers":
                 yield name, masked_mapping(value)
+            elif name in ("body", "extra_body"):
+                yield name, fingerprinted(value)
             else:
                 yield name, masked_url(value) if value and name in ("url", "base_url") else value
 

@@ -367,7 +367,7 @@ class Engine:
         assert self._replay is not None
         page, ahead = self._books.page(request.kind), looking_ahead.get()
         try:
-            value = request.read(json.loads(self._replay.text(request)))
+            value = self._replay.value(request)
         except Exception:
             page.failed += not ahead
             raise

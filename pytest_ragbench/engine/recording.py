@@ -15,18 +15,20 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_ragbench.engine.keys import json_values
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.requests import Request
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.errors import RagbenchError, UsageError
 from pytest_ragbench.rag.secrets import Redactor, fingerprint
+
+T = TypeVar("T")
 
 KINDS = ("rag", "judge", "embedding")
 _MARKER = re.compile(r"-[0-9a-f]{8}\b")
@@ -54,10 +56,12 @@ class Recorder:
     Raises
     ------
     UsageError
-        The file can't be written.
+        The file can't be written; or it is there, and no recording: said before anything is asked for it.
     """
 
     def __init__(self, path: Path, kinds: Collection[str] = KINDS) -> None:
+        if path.exists():
+            load(path)
         self.path = path
         self.kinds = frozenset(kinds)
         self._redact = Redactor([])
@@ -113,7 +117,7 @@ def load(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     UsageError
-        Naming the file, and the line that is no entry.
+        Naming the file, and the line that is no entry, or two that contradict each other.
     """
     try:
         data = path.read_bytes()
@@ -123,7 +127,21 @@ def load(path: Path) -> list[dict[str, Any]]:
         raise UsageError(f"{path}: there is no such recording{hint}") from None
     except OSError as error:
         raise UsageError(f"{path}: the recording can't be read: {error.strerror}") from None
-    return list(_entries(data, path))
+    entries = list(_entries(data, path))
+    _refuse_contradictions(entries, path)
+    return entries
+
+
+def _refuse_contradictions(entries: Sequence[dict[str, Any]], path: Path) -> None:
+    """Two replies to the same: what a merge of two branches may leave."""
+    first: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        before = first.setdefault(_identity(entry), number)
+        if _lasting(entries[before]) != _lasting(entry):
+            raise UsageError(
+                f"{path}: lines {before + 1} and {number + 1} hold different replies to the same "
+                f"{entry['kind']} request; keep one of them"
+            )
 
 
 class Replay:
@@ -134,21 +152,36 @@ class Replay:
         self.kinds = frozenset(kinds)
         self._redact = Redactor([])
         self.entries = load(path)
-        self._by_identity = {_identity(entry): entry for entry in self.entries}
-        self._by_place: dict[str, list[dict[str, Any]]] = {}
-        for entry in self.entries:
+        self._by_identity = {_identity(entry): number for number, entry in enumerate(self.entries)}
+        self._by_place: dict[str, list[int]] = {}
+        for number, entry in enumerate(self.entries):
             if entry["kind"] == "rag":
-                self._by_place.setdefault(_identity(_anywhere(entry)), []).append(entry)
+                self._by_place.setdefault(_identity(_anywhere(entry)), []).append(number)
 
-    def text(self, request: Request[Any]) -> str:
-        """The recorded payload, as JSON text. An answer of the RAG service also where the service was
-        somewhere else (another host or port) when it was recorded.
+    def value(self, request: Request[T]) -> T:
+        """What the recorded payload says.
 
         Raises
         ------
         Unscored
             Of the request's ``failure`` class, with code ``"not_recorded"``: the message names the
-            nearest line, and what is different there.
+            nearest line, and what is different there; or ``"bad_recording"``: only a reply that was
+            understood is recorded, so somebody has changed that line.
+        """
+        number = self._number(request)
+        try:
+            return request.read(json.loads(json.dumps(self.entries[number]["reply"])))
+        except Exception as error:
+            named = str(error) if isinstance(error, RagbenchError) else f"{type(error).__name__}: {error}"
+            raise request.failure(
+                f"{self.path.name}, line {number + 1}: the recorded reply can't be read ({named}); "
+                f"restore the line, or remove it and record it again",
+                code="bad_recording",
+            ) from None
+
+    def _number(self, request: Request[Any]) -> int:
+        """Where it stands. An answer of the RAG service also where the service was somewhere else (another
+        host or port) when it was recorded.
         """
         entry = _entry(request, None)
         found = self._by_identity.get(_identity(entry, self._redact))
@@ -157,7 +190,7 @@ class Replay:
             found = elsewhere[0] if len(elsewhere) == 1 else None
         if found is None:
             raise request.failure(self._missing(entry), code="not_recorded")
-        return json.dumps(found["reply"], ensure_ascii=False)
+        return found
 
     def _missing(self, entry: dict[str, Any]) -> str:
         named = f"{entry['kind']} request to {entry['provider']!r}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.rag.secrets import Redactor, Secret, is_secret_name
+from pytest_ragbench.rag.secrets import Redactor, Secret, is_secret_name, secrets_in
 from pytest_ragbench.settings import ProviderSettings
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -58,9 +58,8 @@ def endpoint_of(
     parts = urlsplit(url)
     query = tuple(parse_qsl(parts.query, keep_blank_values=True))
     named = [*settings.headers.items(), *query]
-    secrets = [
-        Secret(text) for text in (value, *(held for name, held in named if is_secret_name(name))) if text
-    ]
+    held = [text for name, text in named if is_secret_name(name)]
+    secrets = [Secret(text) for text in (value, *held, *secrets_in(settings.extra_body)) if text]
     bare = urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")).rstrip("/")
     return Endpoint(bare, query, key, Redactor(secrets))
 

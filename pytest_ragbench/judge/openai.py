@@ -28,7 +28,7 @@ from pytest_ragbench.judge.posting import NotPosted, Poster
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.schemas import strict_schema
-from pytest_ragbench.rag.secrets import is_secret_name
+from pytest_ragbench.rag.secrets import fingerprinted, is_secret_name
 from pytest_ragbench.settings import ProviderSettings
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class OpenAIJudge:
             "messages": messages,
             **(_word_form(task) if task.one_word else self._json_form(task)),
             "seed": settings.seed,
-            "extra_body": settings.extra_body,
+            "extra_body": fingerprinted(settings.extra_body),
             "headers": {k: v for k, v in settings.headers.items() if not is_secret_name(k)},
             "vote": task.vote,
         }

@@ -157,7 +157,7 @@ class HttpRetriever:
                 key={
                     "method": target.method,
                     "url": target.key_url(text, session),
-                    "body": target.filled_body(text, session),
+                    "body": target.key_body(text, session),
                     "headers": dict(self._headers.key),
                     **({"earlier": earlier} if earlier else {}),
                 },

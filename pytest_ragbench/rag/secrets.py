@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import quote
 
 _MASK = "***"
@@ -83,6 +84,36 @@ def masked_url(url: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Whether a header or query parameter of this name usually carries a credential."""
     return bool(_SECRET_NAME.search(name))
+
+
+def fingerprinted(values: Any) -> Any:
+    """JSON values for a key: a text under a name that usually carries a credential by its fingerprint."""
+    if isinstance(values, Mapping):
+        return {
+            name: fingerprint(value) if _is_secret(name, value) else fingerprinted(value)
+            for name, value in values.items()
+        }
+    return [fingerprinted(value) for value in values] if isinstance(values, (list, tuple)) else values
+
+
+def secrets_in(values: Any) -> list[str]:
+    """The texts that :func:`fingerprinted` replaces."""
+    if isinstance(values, Mapping):
+        return [
+            secret
+            for name, value in values.items()
+            for secret in ([value] if _is_secret(name, value) else secrets_in(value))
+        ]
+    return (
+        [text for value in values for text in secrets_in(value)] if isinstance(values, (list, tuple)) else []
+    )
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    """``max_tokens = 512`` is none, nor is what a question or a session goes into."""
+    if not isinstance(value, str) or "{question}" in value or "{session}" in value:
+        return False
+    return is_secret_name(str(name))
 
 
 def fingerprint(value: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pytest_ragbench.errors import UsageError
-from pytest_ragbench.rag.secrets import fingerprint, is_secret_name
+from pytest_ragbench.rag.secrets import fingerprint, fingerprinted, is_secret_name, secrets_in
 from pytest_ragbench.settings import RagSettings
 
 _PLACEHOLDER = re.compile(r"(?:\{|%7B)(\w+)(?:\}|%7D)", re.IGNORECASE)
@@ -32,7 +32,7 @@ class Target:
     key_pieces: tuple[str, ...]
     """As ``pieces``, with secret query values replaced by fingerprints."""
     secrets: tuple[str, ...] = field(repr=False)
-    body: Any = None
+    body: Any = field(default=None, repr=False)
     session_parameter: str | None = None
 
     @property
@@ -54,9 +54,11 @@ class Target:
 
     def filled_body(self, question: str, session: str | None = None) -> Any:
         """The JSON body with ``{question}`` and ``{session}`` replaced inside every text, or None."""
-        if self.body is None:
-            return None
         return _filled(self.body, {_BODY_PLACEHOLDER: question, _SESSION: session or ""})
+
+    def key_body(self, question: str, session: str | None = None) -> Any:
+        """As :meth:`filled_body`, with secret values replaced by fingerprints."""
+        return _filled(fingerprinted(self.body), {_BODY_PLACEHOLDER: question, _SESSION: session or ""})
 
 
 def target_of(settings: RagSettings) -> Target:
@@ -92,7 +94,10 @@ def target_of(settings: RagSettings) -> Target:
         _split(ready),
         _shown(ready),
         _split(_masked(ready)),
-        tuple(value for name, value in parse_qsl(urlsplit(ready).query) if is_secret_name(name)),
+        (
+            *(value for name, value in parse_qsl(urlsplit(ready).query) if is_secret_name(name)),
+            *secrets_in(body),
+        ),
         body,
         settings.session_parameter,
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_the_error_names_the_nearest_line_and_what_differs(
     recorded(tape, *others, (request(judge_key("30 days")), ["x"]))
     line = 1 + next(n for n, entry in enumerate(load(tape)) if entry["reply"] == ["x"])
     with pytest.raises(JudgeError) as caught:
-        Replay(tape).text(request(key))
+        Replay(tape).value(request(key))
     assert f"line {line}," in str(caught.value)
     assert said in str(caught.value)
 
@@ -131,7 +132,7 @@ def test_the_error_names_the_nearest_line_and_what_differs(
 def test_without_anything_like_it_the_error_says_so(tape: Path) -> None:
     recorded(tape, (request({"question": "q"}, "rag", "rag"), "a"))
     with pytest.raises(JudgeError, match="no judge replies at all"):
-        Replay(tape).text(request({"input": "q"}))
+        Replay(tape).value(request({"input": "q"}))
 
 
 def test_the_service_may_have_been_elsewhere(tape: Path) -> None:
@@ -139,11 +140,11 @@ def test_the_service_may_have_been_elsewhere(tape: Path) -> None:
         return request({"url": f"http://{host}/llm/search-rag?questions=q"}, "rag", "rag")
 
     recorded(tape, (at("staging:8080"), {"text": "a"}))
-    assert json.loads(Replay(tape).text(at("localhost:1"))) == {"text": "a"}
+    assert Replay(tape).value(at("localhost:1")) == {"text": "a"}
     recorded(tape, (at("production"), {"text": "b"}))
-    assert json.loads(Replay(tape).text(at("production"))) == {"text": "b"}
+    assert Replay(tape).value(at("production")) == {"text": "b"}
     with pytest.raises(EndpointError, match="url: "):  # which of the two?
-        Replay(tape).text(at("localhost:1"))
+        Replay(tape).value(at("localhost:1"))
 
 
 def test_lines_are_the_same_whatever_the_order_of_the_calls(tmp_path: Path) -> None:
@@ -187,17 +188,44 @@ def test_no_secret_of_the_environment_is_written(tape: Path, monkeypatch: pytest
     asked = request({"input": "use sk-planted-0123456789"})
     recorded(tape, (asked, ["it said sk-planted-0123456789"]))
     assert "planted" not in tape.read_text()
-    assert json.loads(Replay(tape).text(asked)) == ["it said ***"]
+    assert Replay(tape).value(asked) == ["it said ***"]
 
 
 def test_a_file_that_is_no_recording_is_refused(tape: Path) -> None:
     tape.write_text('{"kind": "judge", "provider": "p", "asked": {}, "reply": 1}\n{"kind": "else"}\n')
-    with pytest.raises(UsageError, match="line 2"):
-        Replay(tape)
+    for reads in (Replay, Recorder):
+        with pytest.raises(UsageError, match="line 2"):
+            reads(tape)
     with pytest.raises(UsageError, match="there is no such recording"):
         Replay(tape.with_name("other"))
     with pytest.raises(UsageError, match="can't be written"):
         Recorder(tape / "below-a-file")
+
+
+def test_two_replies_to_the_same_are_refused(tape: Path) -> None:
+    recorded(tape, (request({"input": "q"}), [1]), (request({"input": "r"}), [2]))
+    lines = tape.read_text().splitlines()
+    tape.write_text("\n".join([*lines, lines[0]]))
+    assert Replay(tape).value(request({"input": "q"})) == [1]  # twice the same does no harm
+    tape.write_text("\n".join([*lines, lines[0].replace("[1]", "[3]")]))
+    with pytest.raises(UsageError, match="lines 1 and 3 hold different replies to the same judge request"):
+        Replay(tape)
+    with pytest.raises(UsageError, match="lines 1 and 3"):
+        merge(tape)
+
+
+@pytest.mark.parametrize("error", [KeyError("content"), JudgeError("no grade", code="bad_reply")])
+def test_a_line_that_somebody_has_changed_is_an_error_that_names_it(tape: Path, error: Exception) -> None:
+    """Not the test's failure, and no longer a good reply either."""
+    asked = request({"input": "q"})
+    recorded(tape, (asked, [1]))
+
+    def fails(payload: Any) -> Any:
+        raise error
+
+    with pytest.raises(JudgeError, match=r"tape.jsonl, line 1: .* can't be read") as caught:
+        Replay(tape).value(replace(asked, read=fails))
+    assert caught.value.code == "bad_recording"
 
 
 def _note_many(tape: Path, first: int) -> None:
