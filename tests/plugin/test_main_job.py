@@ -124,22 +124,23 @@ def test_without_a_service_the_message_says_what_to_do(bot: Project, both: list[
     result.stdout.fnmatch_lines(["*no RAG service is configured: give --rag-url URL*"])
 
 
-@pytest.mark.parametrize(
-    ("questions", "said"),
-    [
-        ("", "*questions.csv*"),
-        ("question,refernce\nq?,a\n", "*questions.csv*refernce*reference*"),
-        ("id,question\n1,a?\n1,b?\n", "*questions.csv*1*"),
-    ],
-    ids=["empty", "misspelt", "duplicate"],
-)
-def test_a_broken_question_file_is_a_usage_error(
-    bot: Project, rag: RagServer, both: list[str], questions: str, said: str
-) -> None:
-    (bot.path / "questions.csv").write_text(questions, encoding="utf-8")
-    result = bot.run("--rag-url", rag.url, *both)
+BROKEN = {
+    "empty": ("", "*empty.csv*no question*"),
+    "misspelt": ("question,refernce\nq?,a\n", "*misspelt.csv*refernce*reference*"),
+    "duplicate": ("id,question\n1,a?\n1,b?\n", "*duplicate.csv*1*"),
+}
+
+
+def test_a_broken_question_file_is_a_usage_error(project: Project, rag: RagServer, both: list[str]) -> None:
+    """Each is told of, one beside the other."""
+    for name, (questions, _) in BROKEN.items():
+        (project.path / f"{name}.csv").write_text(questions, encoding="utf-8")
+        (project.path / f"test_{name}.py").write_text(TESTS.replace("questions.csv", f"{name}.csv"))
+    result = project.run("--rag-url", rag.url, *both)
     assert result.ret == 4
-    result.stdout.fnmatch_lines([said])
+    for name, (_, said) in BROKEN.items():
+        result.stdout.fnmatch_lines([f"ERROR test_{name}.py*"])
+        result.stdout.fnmatch_lines([said])
     assert rag.questions == []
     assert "Traceback" not in result.stdout.str()
 
@@ -316,6 +317,8 @@ def test_nothing_of_ours():
     )
     chosen = ("--rag-url", rag.url, "--ragbench-store=off", *both)
     assert project.run("--ragbench-tier", "retrieval", *chosen).parseoutcomes()["passed"] == 3
+    if both:
+        return  # what follows is the same with workers
     assert project.run("--ragbench-tier", "2", *chosen).parseoutcomes()["passed"] == 2
     assert project.run("--ragbench-tier", "3", *chosen).parseoutcomes()["passed"] == 2
     result = project.run("--ragbench-tier", "4", *chosen)
