@@ -2,8 +2,8 @@
 
 Half of what a small run costs is the import of pytest, xdist, pydantic and aiohttp, and tests make hundreds of them.
 Nothing of pytest_ragbench is imported here: each run, and each worker of xdist, imports it anew, as a user's does.
-What does depend on a start from nothing is tested with one (``Project.run(fresh=True)``, tests/cli, tests/cases,
-the examples).
+What depends on a start from nothing, or on hashes that differ between processes, is tested with one
+(``Project.run(fresh=True)``, tests/cli, tests/cases, the examples).
 """
 
 from __future__ import annotations
