@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.plugin.github import on_github, tell_github
 from pytest_ragbench.plugin.state import RunState
 
@@ -82,9 +83,10 @@ class Outputs:
                 "run": run,
                 "results": (record for record in records),
             }
-            report = report_from({**head, **end})
-            if page:
-                attempt(lambda: self._html(page, report))
+            with uncollected():  # of thousands of results nothing is garbage
+                report = report_from({**head, **end})
+                if page:
+                    attempt(lambda: self._html(page, report))
             if history:  # after the page, whose trend is of earlier runs
                 attempt(lambda: history.add(report, keep=self.state.settings.history_keep))
             if on_github():

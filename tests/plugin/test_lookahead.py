@@ -409,3 +409,26 @@ def pytest_runtest_teardown(item):
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["failed"]) == (N, 1)  # the one it died in had passed by then
     assert set(rag.questions) == {f"Question {number}?" for number in range(N)}
+
+
+def test_samples_of_tests_that_are_over_are_not_kept(job: Project, rag: RagServer) -> None:
+    """Of a run that asks no judge: nothing but the end of a test says that its sample is of no more use."""
+    job.write(
+        test_job_py="""
+import pytest
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_answer(rag_sample): assert rag_sample.answer
+""",
+        conftest_py="""
+from pytest_ragbench.plugin.state import STATE
+
+def pytest_sessionfinish(session):
+    looking = session.config.stash[STATE]._lookahead
+    print("kept", [plan.samples for plan in looking._plans.values() if plan.samples])
+""",
+    )
+    ran = job.run("-s", f"--rag-url={rag.url}")
+    ran.assert_outcomes(passed=N)
+    assert len(rag.questions) == N
+    ran.stdout.fnmatch_lines(["*kept []*"])
