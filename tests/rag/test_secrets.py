@@ -65,7 +65,7 @@ def test_a_judge_whose_body_holds_a_key() -> None:
     settings = ProviderSettings(base_url="http://127.0.0.1/v1", extra_body={"user_token": KEY, "top_p": 1})
     engine = Engine(store=None, run_id="r")
     judge = openai_judge("lab", settings, "m", engine, environ={})
-    key = judge._key(GradeSearchRag(question="q", answer="a", contexts=("c",)))
+    key = judge._key(GradeSearchRag(question="q", answer="a", contexts=("c",)), [])
     assert key["extra_body"] == {"user_token": fingerprint(KEY), "top_p": 1}
     assert judge._endpoint.redacted(f"bad {KEY}") == "bad ***"
     engine.close()
