@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,10 @@ from typing import Any
 
 from speed import HERE, OTHERS, call, cpu, memory, project
 
+_PROMPTFOO = (
+    "{python} gen.py {questions} {scratch}/config.json {url} && cd {scratch} && "
+    "{bin}/promptfoo eval -c config.json --no-cache -j 200 --no-progress-bar --no-table --no-write"
+)
 PEERS: dict[str, tuple[str, list[str], dict[str, str]]] = {
     "floor": ("naive", ["{python}", "floor_async.py"], {}),
     "evaltrack": ("evaltrack", ["{python}", "-m", "pytest", "-q", "test_et.py"], {}),
@@ -33,6 +38,7 @@ PEERS: dict[str, tuple[str, list[str], dict[str, str]]] = {
         ["{bin}/deepeval", "test", "run", "test_deepeval.py", "-n", "16"],
         {},
     ),
+    "promptfoo -j 200": ("promptfoo", ["sh", "-c", _PROMPTFOO], {}),
 }
 ENVIRONMENTS = {"naive": "pydantic_evals"}
 """Drivers that need no environment of their own."""
@@ -102,23 +108,31 @@ def main() -> None:
     names = given.only.split(";") if given.only else ["ours", *PEERS]
     print(f"load average before: {os.getloadavg()[0]:.1f}\n")
     print("| tool | wall | CPU | memory | calls | exit code: last line |\n|---|---|---|---|---|---|")
+    scratch = tempfile.mkdtemp()
     try:
         for name in names:
             if name == "ours":
                 found, calls = ours([], given.questions, given.limit)
             else:
                 driver, command, more = PEERS[name]
-                folder = given.environments.absolute() / ENVIRONMENTS.get(driver, driver) / "bin"
-                if not (folder / "python").exists():
+                where = given.environments.absolute() / ENVIRONMENTS.get(driver, driver)
+                folder = next(
+                    (path for path in (where / "bin", where / "node_modules/.bin") if path.exists()), None
+                )
+                if folder is None:
                     continue
+                python = folder / "python" if (folder / "python").exists() else Path(sys.executable)
                 environ = {
                     **os.environ, **more, "N": str(given.questions), "RAG_URL": f"{url}/llm/search-rag",
                     "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "PATH": f"{folder}:{os.environ['PATH']}",
                     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES", "RAGAS_DO_NOT_TRACK": "true",
+                    "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1",
+                    "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1", "PROMPTFOO_CONFIG_DIR": scratch,
                 }  # fmt: skip
                 environ.pop("PYTHONPATH", None)
                 call(f"{url}/reset", {"latency": 1.0})
-                filled = [part.format(python=folder / "python", bin=folder) for part in command]
+                values = {"questions": given.questions, "url": url, "scratch": scratch}
+                filled = [part.format(python=python, bin=folder, **values) for part in command]
                 found = measured(filled, given.drivers / "peers" / driver, environ, given.limit)
                 stats = call(f"{url}/stats")
                 calls = stats.get(
@@ -131,6 +145,7 @@ def main() -> None:
             )
     finally:
         server.kill()
+        shutil.rmtree(scratch)
     print(f"\nload average after: {os.getloadavg()[0]:.1f}")
 
 
