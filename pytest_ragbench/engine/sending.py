@@ -140,15 +140,11 @@ class CountingSender:
                     self._budget.settle(reserved, used, cost)
                     pace.correct(limits.tokens_per_minute, needed, used)
 
-        retrying = tenacity.AsyncRetrying(
-            stop=lambda state: state.attempt_number >= limits.attempts and not _still_patient(state, limits),
-            wait=_Wait(limits),
-            retry=tenacity.retry_if_exception(lambda error: _can_heal(error, limits)),
-            sleep=self._sleep,
-            reraise=True,
-        )
         try:
-            return await retrying(once)
+            try:
+                return await once()
+            except Transient as error:
+                return await self._retrying(limits)(_beginning_with(error, once))
         except Transient as error:
             reason = _gave_up(error, limits, tries, self._clock() - began)
             breaker.exhausted(str(error))
@@ -161,6 +157,15 @@ class CountingSender:
                 raise self._failure(str(down), "unavailable") from None
             reason = f"{failure} (after {_attempts(tries)}; then {down})"
             raise self._failure(reason, failure.code) from None
+
+    def _retrying(self, limits: Limits) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            stop=lambda state: state.attempt_number >= limits.attempts and not _still_patient(state, limits),
+            wait=_Wait(limits),
+            retry=tenacity.retry_if_exception(lambda error: _can_heal(error, limits)),
+            sleep=self._sleep,
+            reraise=True,
+        )
 
     async def _turn(self, limits: Limits) -> float:
         """Wait until the provider may be asked; the tokens that the call will probably take.
@@ -275,6 +280,18 @@ class CountingSender:
 
     def _failure(self, message: str, code: str) -> Unscored:
         return self._request.failure(message, code=code)
+
+
+def _beginning_with(error: Transient, once: Callable[[], Awaitable[Sent]]) -> Callable[[], Awaitable[Sent]]:
+    """What is retried, its first attempt made already: nearly all calls need no second, and nothing set up for it."""
+    failed = [error]
+
+    async def attempt() -> Sent:
+        if failed:
+            raise failed.pop()
+        return await once()
+
+    return attempt
 
 
 class _NoQuota(Exception):
