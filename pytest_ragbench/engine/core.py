@@ -323,6 +323,7 @@ class Engine:
                 if claimed is True:
                     break
                 if claimed is False:
+                    self._stored_in_a_row = 0  # another process asks for it only now
                     await shelf.changed(digest)
                     continue
                 assert isinstance(claimed, Kept)
