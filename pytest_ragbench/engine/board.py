@@ -6,6 +6,7 @@ the kernel frees when a process ends; single numbers are read without it.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hashlib
 import mmap
@@ -165,7 +166,7 @@ class Caps:
         return (self.calls, self.tokens, self.cost) != (None, None, None)
 
 
-_CALLS, _TOKENS, _COST = range(3)
+_CALLS, _TOKENS, _COST, _TOKENS_ASIDE, _COST_ASIDE = range(5)
 
 
 class Budget:
@@ -173,10 +174,17 @@ class Budget:
 
     def __init__(self, caps: Caps, board: Numbers) -> None:
         self.caps = caps
+        self.line = asyncio.Lock()
+        """For those who wait until more is known of what is under way."""
+        self.known = False
+        """There is no more to learn: something was put aside by a process that was killed."""
         self._board = board
 
-    async def reserve(self, what: str, tokens: float, cost: float) -> None:
+    async def reserve(self, what: str, tokens: float, cost: float, *, patient: bool = False) -> bool:
         """Put aside one call and what it will probably take, before it is made.
+
+        False (only where ``patient``): not now, but the calls under way may take less than was put aside
+        for them.
 
         Raises
         ------
@@ -185,7 +193,7 @@ class Budget:
         """
         caps = self.caps
         if not caps:
-            return
+            return True
 
         def put_aside(spent: list[float]) -> tuple[str | None, list[float]]:
             reached = None
@@ -197,17 +205,35 @@ class Budget:
                 reached = f"max_cost {caps.cost:g}"
             before = list(spent)
             if reached is None:
-                for column, value in ((_CALLS, 1.0), (_TOKENS, tokens), (_COST, cost)):
+                more = (
+                    (_CALLS, 1.0),
+                    (_TOKENS, tokens),
+                    (_COST, cost),
+                    (_TOKENS_ASIDE, tokens),
+                    (_COST_ASIDE, cost),
+                )
+                for column, value in more:
                     spent[column] += value
             return reached, before
 
         reached, spent = await self._board.change("budget", put_aside)
         if reached is None:
-            return
+            return True
+        if patient and not self.known and self._may_fit(spent, tokens, cost):
+            return False
         used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, ${spent[_COST]:.4f}"
         raise BudgetError(
             f"{what} was not asked: the run's budget does not allow for it ({reached}; used or under way: {used})",
             code="budget",
+        )
+
+    def _may_fit(self, spent: list[float], tokens: float, cost: float) -> bool:
+        """Were the calls under way to take nothing."""
+        caps = self.caps
+        return (
+            (caps.calls is None or spent[_CALLS] + 1 <= caps.calls)
+            and (caps.tokens is None or spent[_TOKENS] - spent[_TOKENS_ASIDE] + tokens <= caps.tokens)
+            and (caps.cost is None or spent[_COST] - spent[_COST_ASIDE] + cost <= caps.cost)
         )
 
     def settle(self, reserved: tuple[float, float], tokens: float, cost: float) -> None:
@@ -218,5 +244,7 @@ class Budget:
         def correct(spent: list[float]) -> None:
             spent[_TOKENS] += tokens - reserved[0]
             spent[_COST] += cost - reserved[1]
+            spent[_TOKENS_ASIDE] -= reserved[0]
+            spent[_COST_ASIDE] -= reserved[1]
 
         self._board.soon("budget", correct)

@@ -22,6 +22,8 @@ from pytest_ragbench.scores import Usage
 
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]
+_SETTLING = 0.05
+"""Seconds between looks at whether the budget has room again."""
 _LETTERS = 3
 """Of a token: fewer than in English prose, since other scripts need more tokens."""
 
@@ -185,9 +187,29 @@ class CountingSender:
         return needed
 
     async def _reserve(self, needed: float) -> tuple[float, float]:
-        """Tokens and dollars put aside for one call."""
-        if not self._budget.caps:
+        """Tokens and dollars put aside for one call.
+
+        Where that is more than is left, the calls under way may leave room: the first ones are guessed at by
+        the length of what is asked, and guessed too high.
+        """
+        budget, request = self._budget, self._request
+        if not budget.caps:
             return 0.0, 0.0
+        what = f"{request.kind} {request.model or request.provider}"
+        amounts = self._put_aside(needed)
+        if await budget.reserve(what, *amounts, patient=True):
+            return amounts
+        async with budget.line:
+            for _ in range(int(self._provider.limits.timeout / _SETTLING)):
+                amounts = self._put_aside(self._provider.expected_tokens(request.key))
+                if await budget.reserve(what, *amounts, patient=True):
+                    return amounts
+                await self._sleep(_SETTLING)
+            budget.known = True
+            await budget.reserve(what, *amounts)
+        return amounts
+
+    def _put_aside(self, needed: float) -> tuple[float, float]:
         request, cost = self._request, 0.0
         if self._budget.caps.cost is not None and request.model is not None:
             price = self._price()
@@ -198,10 +220,7 @@ class CountingSender:
                     f'[providers.{request.provider}.prices] "{request.model}" = {{input = 0.15, output = 0.60}}'
                 )
             cost = price.of(needed, 0)
-        if request.kind == "rag":
-            needed = 0.0
-        await self._budget.reserve(f"{request.kind} {request.model or request.provider}", needed, cost)
-        return needed, cost
+        return (0.0 if request.kind == "rag" else needed), cost
 
     def _cost(self, sent: Sent) -> float | None:
         """US dollars, where the model has a price that is known."""

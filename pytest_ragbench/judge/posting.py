@@ -84,7 +84,12 @@ class Poster:
             ) as response:
                 raw = await _body_of(response)
                 return Posted(response.status, response.headers, self._text(raw, response.charset))
-        except (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError, aiohttp.InvalidURL) as error:
+        except (
+            aiohttp.ClientSSLError,
+            aiohttp.ClientConnectorCertificateError,
+            aiohttp.InvalidURL,
+            aiohttp.ClientResponseError,  # what came is no HTTP
+        ) as error:
             raise NotPosted(self._told(error), heals=False) from None
         except (aiohttp.ClientError, OSError) as error:
             raise NotPosted(self._told(error), heals=True) from None
@@ -127,11 +132,9 @@ class Poster:
 
 
 async def _body_of(response: aiohttp.ClientResponse) -> bytes:
-    import aiohttp
-
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
         if len(body) > _MOST_BYTES:
-            raise aiohttp.ClientPayloadError(f"the reply is longer than {_MOST_BYTES} bytes")
+            raise NotPosted(f"the reply is longer than {_MOST_BYTES} bytes", heals=False)
     return bytes(body)

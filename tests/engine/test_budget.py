@@ -75,6 +75,37 @@ def test_calls_under_way_count_with_what_they_will_probably_take(make_engine: Ca
     assert engine.books()["judge"]["prompt_tokens"] + engine.books()["judge"]["completion_tokens"] == 60
 
 
+def test_guesses_that_were_too_high_use_nothing_up(make_engine: Callable[..., Engine]) -> None:
+    """Before the first reply a call is guessed at by its length: here 100 tokens and more, for 12."""
+    service = Service()
+    engine = make_engine(caps=Caps(tokens=250))
+
+    async def all_at_once() -> list[Any]:
+        asked = [engine.fetch(service.ask(f"{number} " + "x" * 300)) for number in range(20)]
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    got = engine.wait(all_at_once(), timeout=20)
+    assert service.calls == 20  # 240 tokens
+    assert [each for each in got if isinstance(each, BaseException)] == []
+
+
+def test_what_a_killed_process_put_aside_is_waited_for_once(
+    make_engine: Callable[..., Engine], clock: Clock, tmp_path: Path
+) -> None:
+    board = Board(tmp_path / "board")
+    assert at_once(Budget(Caps(tokens=100), board).reserve("x", 90, 0.0))
+    budget, service = Budget(Caps(tokens=100), board), Service()
+    assert not at_once(budget.reserve("x", 20, 0.0, patient=True))
+    engine = make_engine(caps=Caps(tokens=100), sleep=clock.sleep)
+    running = engine._start()
+    running.budget = budget
+    for number in range(2):
+        with pytest.raises(BudgetError, match="max_tokens 100"):
+            engine.wait(engine.fetch(service.ask(f"{number} " + "x" * 60)), timeout=20)
+    assert service.calls == 0
+    assert sum(clock.slept) == pytest.approx(Limits().timeout)
+
+
 def test_cost(make_engine: Callable[..., Engine]) -> None:
     service = Service()
     engine = make_engine(caps=Caps(cost=0.00005), prices=priced)  # 10 + 2*10 millionths a call

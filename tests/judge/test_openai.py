@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import socket
+import socketserver
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,6 +258,37 @@ def test_nobody_there(engine: Engine) -> None:
         with pytest.raises(JudgeError, match="no connection to") as caught:
             engine.wait(openai_judge("lab", settings, "m", engine, environ={}).ask(TASK))
     assert caught.value.code == "connection"
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "Bad status line"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000, "longer than 1000 bytes"),
+    ],
+)
+def test_what_no_second_try_can_heal(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, reply: bytes, told: str
+) -> None:
+    """Another kind of server, or one that never ends."""
+    monkeypatch.setattr("pytest_ragbench.judge.posting._MOST_BYTES", 1000)
+    asked: list[bytes] = []
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            asked.append(self.rfile.readline())
+            self.wfile.write(reply)
+            self.wfile.flush()
+            self.rfile.read()  # until the client closes: what it has not read yet must not be lost
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        settings = ProviderSettings(base_url=f"http://127.0.0.1:{server.server_address[1]}/v1", retry=RETRY)
+        with pytest.raises(JudgeError, match=told):
+            engine.wait(openai_judge("lab", settings, "m", engine, environ={}).ask(TASK), timeout=20)
+        engine.close()
+        server.shutdown()
+    assert len(asked) == 1
 
 
 def test_many_at_once(engine: Engine) -> None:
