@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -344,22 +344,24 @@ def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException
 
     settings = here.settings()
 
-    async def together() -> list[Score | BaseException]:
-        return await asyncio.gather(
-            *(
-                decide(
-                    job.metric,
-                    job.sample,
-                    judge=job.judge,
-                    embedder=job.embedder,
-                    options=job.options,
-                    limit=job.threshold,
-                    votes=votes_for(settings, job.sample),
-                )
-                for job in jobs
-            ),
-            return_exceptions=True,
+    def decided(job: _Job) -> Coroutine[Any, Any, Score]:
+        return decide(
+            job.metric,
+            job.sample,
+            judge=job.judge,
+            embedder=job.embedder,
+            options=job.options,
+            limit=job.threshold,
+            votes=votes_for(settings, job.sample),
         )
+
+    async def together() -> list[Score | BaseException]:
+        if len(jobs) == 1:  # most are: a task less
+            try:
+                return [await decided(jobs[0])]
+            except Exception as error:
+                return [error]
+        return await asyncio.gather(*map(decided, jobs), return_exceptions=True)
 
     outcomes = here.engine().wait(together(), meanwhile=here.waiting)
     for job, outcome in zip(jobs, outcomes, strict=True):

@@ -155,6 +155,8 @@ class Engine:
         advance = None if ahead else await self._advance(digest, running)
         got = advance.got if advance is not None else None
         flight, launched, paid_here = None, False, False
+        if got is None and self._is_warm and digest not in running.flights:
+            got = self._at_hand(request, digest, running)
         if got is None:
             flight = running.flights.get(digest)
             launched = flight is None or flight.abandoned
@@ -209,7 +211,7 @@ class Engine:
             On the engine's own loop, or when the engine is closed.
         """
         thread = self._start(coroutine).thread
-        return thread.wait(coroutine, timeout, meanwhile, lambda: self._stored_in_a_row >= _WARM)
+        return thread.wait(coroutine, timeout, meanwhile, lambda: self._is_warm)
 
     async def bring(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Like :meth:`wait`, for callers on another event loop, which goes on meanwhile."""
@@ -328,15 +330,9 @@ class Engine:
                     continue
                 assert isinstance(claimed, Kept)
                 kept = claimed
-            try:
-                value = request.read(json.loads(kept.text))
-            except Exception:  # whatever it is that the payload lacks, it is as good as absent
-                await shelf.discard(digest, kept.text)
-                continue
-            self._stored_in_a_row += 1
-            usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
-            paid = kept.paid_by == self._run_id
-            return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
+            if (got := self._read(request, kept)) is not None:
+                return got
+            await shelf.discard(digest, kept.text)
         if running.meeting.many:
             failure = await running.meeting.failure(digest, take=not running.guessed(digest))
             if failure is not None:
@@ -363,6 +359,26 @@ class Engine:
         finally:
             running.sending.pop(digest, None)
         return Obtained(text, value, sender.usage, sender.duration)
+
+    @property
+    def _is_warm(self) -> bool:
+        return self._stored_in_a_row >= _WARM
+
+    def _at_hand(self, request: Request[T], digest: str, running: Running) -> Obtained[T] | None:
+        """A stored reply, without the detour of a flight that others could join."""
+        kept = running.shelf.get(digest)
+        return None if kept is None else self._read(request, kept)
+
+    def _read(self, request: Request[T], kept: Kept) -> Obtained[T] | None:
+        """None where the payload can't be read: whatever it is that it lacks, it is as good as absent."""
+        try:
+            value = request.read(json.loads(kept.text))
+        except Exception:
+            return None
+        self._stored_in_a_row += 1
+        usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
+        paid = kept.paid_by == self._run_id
+        return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
 
     def _replayed(self, request: Request[T]) -> Fetched[T]:
         assert self._replay is not None
