@@ -31,8 +31,8 @@ from pytest_ragbench.engine.meeting import Failure
 from pytest_ragbench.engine.places import Place, backend_of, meeting_of
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
-from pytest_ragbench.engine.requests import Fetched, Request
-from pytest_ragbench.engine.running import AsyncCallable, Obtained, Running
+from pytest_ragbench.engine.requests import Fetched, Obtained, Request
+from pytest_ragbench.engine.running import AsyncCallable, Running
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
 from pytest_ragbench.engine.shelf import Shelf
 from pytest_ragbench.errors import Unscored

@@ -12,13 +12,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_ragbench.scores import Usage
 
 if TYPE_CHECKING:
-    from pytest_ragbench.engine.core import Engine
-    from pytest_ragbench.engine.running import Obtained
+    from pytest_ragbench.engine.requests import Obtained
 
 looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=False)
 """Set in everything that runs for a guess."""
@@ -79,10 +78,19 @@ class Advances:
             self._kept[digest] = replace(self._kept[digest], got=None)
 
 
+class HasLoop(Protocol):
+    """An engine, as far as guesses need one."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """On which fetches run."""
+        ...
+
+
 class Guesses:
     """The guesses under way in this process. Their errors are nobody's: the test meets them itself."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: HasLoop) -> None:
         self._engine = engine
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False

@@ -100,3 +100,16 @@ class Fetched(Generic[T]):
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False
+
+
+@dataclass(frozen=True)
+class Obtained(Generic[T]):
+    """What one fetch brought, for all who wait for it: the reply as it is kept, and the first one's value."""
+
+    text: str
+    value: T
+    usage: Usage = field(default_factory=Usage)
+    duration: float = 0.0
+    cached: bool = False
+    paid_in_run: bool = False
+    """Stored, but asked for by this very run: by a guess of another worker, as a rule."""

@@ -5,30 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pytest_ragbench.engine.board import Budget
 from pytest_ragbench.engine.lookahead import Advances
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.meeting import Meeting
+from pytest_ragbench.engine.requests import Obtained
 from pytest_ragbench.engine.sending import CountingSender, Provider
 from pytest_ragbench.engine.shelf import Shelf
-from pytest_ragbench.scores import Usage
 
 T = TypeVar("T")
 AsyncCallable = Callable[[], Awaitable[Any]]
-
-
-@dataclass(frozen=True)
-class Obtained(Generic[T]):
-    text: str
-    value: T
-    usage: Usage = field(default_factory=Usage)
-    duration: float = 0.0
-    cached: bool = False
-    paid_in_run: bool = False
-    """Stored, but asked for by this very run: by a guess of another worker, as a rule."""
 
 
 class Flight:
