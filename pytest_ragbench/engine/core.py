@@ -171,9 +171,12 @@ class Engine:
         first = not many or (not ahead and await running.meeting.board.take(digest))
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
-        # Each has a value of its own to change. That of a guess goes to the test which comes for it.
-        own = not ahead if launched else flight is None
-        value: T = got.value if own else deepcopy(got.value)
+        # Each has a value of its own to change. That of a guess stays whole for the test which comes for it.
+        value: T
+        if flight is not None and not launched:
+            value = request.read(json.loads(got.text))
+        else:
+            value = deepcopy(got.value) if ahead else got.value
         if paid_here and not got.cached and (first or ahead):
             return Fetched(value, got.usage, got.duration)
         if advance is not None and first:

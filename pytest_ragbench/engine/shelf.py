@@ -264,7 +264,10 @@ class Shelf:
             self._renewals = renewals
             late += self._recent
         for reply in late:
-            self._soon(lambda ops, reply=reply: ops.put_op(reply, self._owner))  # type: ignore[misc]
+            self._put_late(reply)
+
+    def _put_late(self, reply: Reply) -> None:
+        self._soon(lambda ops: ops.put_op(reply, self._owner))
 
     def _note_use(self, digest: str) -> None:
         self._used.add(digest)

@@ -132,6 +132,21 @@ def test_each_waiter_may_change_its_value(engine: Engine) -> None:
     assert second.value == {"echo": "q"}
 
 
+def test_a_value_that_one_changes_at_once_is_whole_for_who_waited_beside(engine: Engine) -> None:
+    service = Service()
+
+    async def changes() -> Any:
+        value = (await engine.fetch(service.ask({"list": [1]}))).value
+        value["list"].append(2)  # before the others are told
+        return value
+
+    async def together() -> list[Any]:
+        return await asyncio.gather(*(changes() for _ in range(3)))
+
+    assert engine.wait(together()) == [{"list": [1, 2]}] * 3
+    assert service.calls == 1
+
+
 def test_a_payload_that_is_not_json_is_a_type_error(engine: Engine) -> None:
     async def fetch(send: Sender) -> Any:
         return {"vector": [1.0, float("nan")]}
