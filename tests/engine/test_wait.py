@@ -191,7 +191,9 @@ def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Calla
 
     def ask(engine: Engine, service: Service, key: int) -> None:
         def goes_on() -> None:
-            assert not engine._is_warm  # it is the missing reply that brought us here, and no patience that ended
+            assert (
+                not engine._is_warm
+            )  # it is the missing reply that brought us here, and no patience that ended
             did.append(key)
             engine.loop.call_soon_threadsafe(service.open.set)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.errors import JudgeError
-from pytest_ragbench.judge.asking import RawReply, Turn, ask, converse, read_conversation
+from pytest_ragbench.judge.asking import Conversation, RawReply, Turn, ask, converse, read_conversation
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, WriteQuestions
 
 GRADE = GradeSearchRag(question="Срок возврата?", answer="45 дней", contexts=("Возврат за 7 дней.",))
@@ -190,6 +190,16 @@ def test_a_kept_conversation_is_read_again_without_a_call() -> None:
     for cut in ([], kept[:1], [raw("x"), raw("y")]):
         with pytest.raises(JudgeError):
             read_conversation(VERIFY, cut)
+
+
+def test_a_conversation_reads_what_it_is_given() -> None:
+    """Not what it has held itself, where another process has kept something else."""
+    talk = Conversation(VERIFY)
+    held = asyncio.run(talk.hold(Scripted(raw(verdicts(1, 1, 1, 1, 1)))))
+    for payload, expected in ((held, 1), ([raw(verdicts(0, 0, 0, 0, 0))], 0)):
+        heard = talk.read(json.loads(json.dumps(payload)))
+        assert [verdict.verdict for verdict in heard.reply.in_order()] == [bool(expected)] * 5
+        assert heard.said == (payload[0]["content"],)
 
 
 def test_no_claims_is_an_answer_and_no_question_is_none() -> None:
