@@ -171,12 +171,7 @@ class Engine:
         first = not many or (not ahead and await running.meeting.board.take(digest))
         if self._recorder is not None and not ahead:
             self._recorder.note(request, got.text)
-        # Each has a value of its own to change. That of a guess stays whole for the test which comes for it.
-        value: T
-        if flight is not None and not launched:
-            value = request.read(json.loads(got.text))
-        else:
-            value = deepcopy(got.value) if ahead else got.value
+        value = _own_value(request, got, joined=flight is not None and not launched, ahead=ahead)
         if paid_here and not got.cached and (first or ahead):
             return Fetched(value, got.usage, got.duration)
         if advance is not None and first:
@@ -442,6 +437,13 @@ class Engine:
         self._lock = threading.Lock()
         self._running = None
         self._books = Books()
+
+
+def _own_value(request: Request[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
+    """Each has a value of its own to change. That of a guess stays whole for the test which comes for it."""
+    if joined:
+        return request.read(json.loads(got.text))
+    return deepcopy(got.value) if ahead else got.value
 
 
 def _used_up(error: BaseException) -> bool:
