@@ -229,3 +229,19 @@ def test_books(engine: Engine) -> None:
     counted = {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
     assert page == counted | {"saved_tokens": 12, "cost": 0.0, "saved_cost": 0.0, "unpriced": 0}
     assert [type(each) for each in latencies] == [float]
+
+
+def test_news_are_what_has_been_added(engine: Engine) -> None:
+    service = Service()
+    for number in (1, 2):
+        engine.wait(engine.fetch(service.ask(number)))
+        news = engine.news()["judge"]
+        assert (news["calls"], news["prompt_tokens"], news["completion_tokens"], len(news["latencies"])) == (
+            1,
+            10,
+            2,
+            1,
+        )
+        assert engine.news() == {}
+    engine.wait(engine.fetch(service.ask(1)))
+    assert (engine.news()["judge"]["stored"], engine.books()["judge"]["calls"]) == (1, 2)
