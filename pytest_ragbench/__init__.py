@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "RagSample": "samples",
-    "Question": "samples",
-    "Score": "scores",
-    "Finding": "scores",
-    "Usage": "scores",
-    "Threshold": "thresholds",
+    "RagSample": "model.samples",
+    "Question": "model.samples",
+    "Score": "model.scores",
+    "Finding": "model.scores",
+    "Usage": "model.scores",
+    "Threshold": "model.thresholds",
     "score": "assertions",
     "ascore": "assertions",
     "aassert_metric": "assertions",
@@ -94,15 +94,15 @@ _HOME = {
     "define_aspect": "metrics.critics",
     "define_rubric": "metrics.critics",
     "load_questions": "questions",
-    "QualityFailure": "errors",
-    "RagbenchError": "errors",
-    "UsageError": "errors",
-    "QuestionFileError": "errors",
-    "Unscored": "errors",
-    "UndefinedScore": "errors",
-    "JudgeError": "errors",
-    "EndpointError": "errors",
-    "EmbeddingError": "errors",
+    "QualityFailure": "model.errors",
+    "RagbenchError": "model.errors",
+    "UsageError": "model.errors",
+    "QuestionFileError": "model.errors",
+    "Unscored": "model.errors",
+    "UndefinedScore": "model.errors",
+    "JudgeError": "model.errors",
+    "EndpointError": "model.errors",
+    "EmbeddingError": "model.errors",
 }
 
 if TYPE_CHECKING:
@@ -297,48 +297,48 @@ if TYPE_CHECKING:
         assert_token_f1 as assert_token_f1,
     )
     from pytest_ragbench.calibration.asserting import assert_judge_agreement as assert_judge_agreement
-    from pytest_ragbench.errors import (
-        EmbeddingError as EmbeddingError,
-    )
-    from pytest_ragbench.errors import (
-        EndpointError as EndpointError,
-    )
-    from pytest_ragbench.errors import (
-        JudgeError as JudgeError,
-    )
-    from pytest_ragbench.errors import (
-        QualityFailure as QualityFailure,
-    )
-    from pytest_ragbench.errors import (
-        QuestionFileError as QuestionFileError,
-    )
-    from pytest_ragbench.errors import (
-        RagbenchError as RagbenchError,
-    )
-    from pytest_ragbench.errors import (
-        UndefinedScore as UndefinedScore,
-    )
-    from pytest_ragbench.errors import (
-        Unscored as Unscored,
-    )
-    from pytest_ragbench.errors import (
-        UsageError as UsageError,
-    )
     from pytest_ragbench.expectations import assert_expected as assert_expected
     from pytest_ragbench.metrics.critics import define_aspect as define_aspect
     from pytest_ragbench.metrics.critics import define_rubric as define_rubric
     from pytest_ragbench.metrics.registry import Metric as Metric
     from pytest_ragbench.metrics.registry import metric as metric
     from pytest_ragbench.metrics.tools import Tools as Tools
+    from pytest_ragbench.model.errors import (
+        EmbeddingError as EmbeddingError,
+    )
+    from pytest_ragbench.model.errors import (
+        EndpointError as EndpointError,
+    )
+    from pytest_ragbench.model.errors import (
+        JudgeError as JudgeError,
+    )
+    from pytest_ragbench.model.errors import (
+        QualityFailure as QualityFailure,
+    )
+    from pytest_ragbench.model.errors import (
+        QuestionFileError as QuestionFileError,
+    )
+    from pytest_ragbench.model.errors import (
+        RagbenchError as RagbenchError,
+    )
+    from pytest_ragbench.model.errors import (
+        UndefinedScore as UndefinedScore,
+    )
+    from pytest_ragbench.model.errors import (
+        Unscored as Unscored,
+    )
+    from pytest_ragbench.model.errors import (
+        UsageError as UsageError,
+    )
+    from pytest_ragbench.model.samples import Question as Question
+    from pytest_ragbench.model.samples import RagSample as RagSample
+    from pytest_ragbench.model.scores import Finding as Finding
+    from pytest_ragbench.model.scores import Score as Score
+    from pytest_ragbench.model.scores import Usage as Usage
+    from pytest_ragbench.model.thresholds import Threshold as Threshold
     from pytest_ragbench.questions import load_questions as load_questions
-    from pytest_ragbench.samples import Question as Question
-    from pytest_ragbench.samples import RagSample as RagSample
-    from pytest_ragbench.scores import Finding as Finding
-    from pytest_ragbench.scores import Score as Score
-    from pytest_ragbench.scores import Usage as Usage
     from pytest_ragbench.sets import assert_over as assert_over
     from pytest_ragbench.sets import score_over as score_over
-    from pytest_ragbench.thresholds import Threshold as Threshold
     from pytest_ragbench.variants import assert_same_meaning as assert_same_meaning
     from pytest_ragbench.variants import shuffled_contexts as shuffled_contexts
     from pytest_ragbench.variants import with_distractor as with_distractor

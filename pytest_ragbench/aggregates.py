@@ -7,7 +7,9 @@ from typing import Any, overload
 
 from pytest_ragbench import runtime
 from pytest_ragbench.assertions import ThresholdLike
-from pytest_ragbench.errors import (
+from pytest_ragbench.metrics.registry import Metric, find
+from pytest_ragbench.metrics.scoring import check, compute
+from pytest_ragbench.model.errors import (
     BudgetError,
     EndpointError,
     QualityFailure,
@@ -16,13 +18,11 @@ from pytest_ragbench.errors import (
     Unscored,
     UsageError,
 )
-from pytest_ragbench.metrics.registry import Metric, find
-from pytest_ragbench.metrics.scoring import check, compute
+from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.runtime import Result
-from pytest_ragbench.samples import Question, RagSample
-from pytest_ragbench.scores import Finding, Score
-from pytest_ragbench.thresholds import parse_threshold
 
 
 class RagSamples(Sequence[RagSample]):

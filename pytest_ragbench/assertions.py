@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_ragbench import runtime
-from pytest_ragbench.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
 from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.metrics.scoring import check, check_judge, configured, needs_embedder, needs_judge
+from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.runtime import Result, Runtime
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
-from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
 
 ThresholdLike = str | float | Threshold
 

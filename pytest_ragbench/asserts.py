@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_ragbench.assertions import ThresholdLike, assert_metric
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 from pytest_ragbench.sets import Items, assert_over
 
 # --- one sample --------------------------------------------------------------------------------

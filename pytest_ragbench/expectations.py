@@ -12,8 +12,8 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pytest_ragbench.errors import QualityFailure, UsageError
-from pytest_ragbench.samples import RagSample
+from pytest_ragbench.model.errors import QualityFailure, UsageError
+from pytest_ragbench.model.samples import RagSample
 
 
 def _listed(value: Any) -> Any:

@@ -15,18 +15,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import RagbenchError
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.metrics.registry import Metric
+    from pytest_ragbench.model.thresholds import Threshold
     from pytest_ragbench.mutation.running import Original
     from pytest_ragbench.settings import Settings
-    from pytest_ragbench.thresholds import Threshold
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,6 @@ from typing import Any
 from pytest_ragbench import runtime
 from pytest_ragbench.aggregates import RagSamples
 from pytest_ragbench.assertions import ThresholdLike, _chosen
-from pytest_ragbench.errors import (
-    JudgeError,
-    QualityFailure,
-    RagbenchError,
-    UndefinedScore,
-    Unscored,
-    UsageError,
-)
 from pytest_ragbench.metrics.registry import Metric, check_needs, check_options, find
 from pytest_ragbench.metrics.scoring import (
     check,
@@ -32,11 +24,19 @@ from pytest_ragbench.metrics.scoring import (
 )
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.metrics.voting import decide, votes_for
+from pytest_ragbench.model.errors import (
+    JudgeError,
+    QualityFailure,
+    RagbenchError,
+    UndefinedScore,
+    Unscored,
+    UsageError,
+)
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score, Usage
+from pytest_ragbench.model.thresholds import Threshold, parse_threshold
 from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.runtime import Result, Runtime
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score, Usage
-from pytest_ragbench.thresholds import Threshold, parse_threshold
 
 Items = RagSamples | Sequence[Any]
 """Samples; or what a metric over a set takes in their place: texts, vectors, pairs."""

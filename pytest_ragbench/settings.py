@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 Layer = tuple[str, Mapping[str, Any]]
 """Where values come from (for messages), and the values."""

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 from pytest_ragbench.assertions import ThresholdLike, assert_metric
-from pytest_ragbench.errors import UsageError
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 
 def shuffled_contexts(sample: RagSample, seed: int = 0) -> RagSample:

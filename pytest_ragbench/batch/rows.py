@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.questions import encodings, ids, readers
 from pytest_ragbench.questions.loader import _checked_columns, _Draft, _Mapper, _read, _shown_name, find_files
 from pytest_ragbench.questions.reading import Problems, Row, Source, Unreadable
-from pytest_ragbench.samples import Question, RagSample, sample_from
 
 CHUNK = 500
 """Rows that are held at once."""

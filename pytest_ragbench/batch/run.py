@@ -19,8 +19,8 @@ from pytest_ragbench.batch.output import finish, kind_of
 from pytest_ragbench.batch.rows import Entry, entries
 from pytest_ragbench.batch.scorer import Outcome, Scorer
 from pytest_ragbench.batch.totals import Totals
-from pytest_ragbench.errors import RagbenchError, Unscored, UsageError
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import RagbenchError, Unscored, UsageError
+from pytest_ragbench.model.scores import Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import RagbenchError, UsageError
 from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find, is_ours
 from pytest_ragbench.metrics.scoring import as_asked, check_judge, compute, configured, fitted
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import RagbenchError, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.metrics.formulas.agreement import Classification, classification, cohen_kappa, gwet_ac1
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 RESAMPLES = 2000
 _LEVELS = (False, True)

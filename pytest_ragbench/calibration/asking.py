@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.tasks import VerifyClaims
 from pytest_ragbench.metrics.scoring import check, check_judge, compute, needs_embedder
 from pytest_ragbench.metrics.tools import Tools, Verdicts
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.thresholds import parse_threshold
+from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.thresholds import parse_threshold
 
 DEFAULT = ">=0.5"
 """For the whole score of a label that names no threshold."""

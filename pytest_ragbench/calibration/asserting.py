@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pytest_ragbench import runtime
 from pytest_ragbench.assertions import ThresholdLike, _chosen
-from pytest_ragbench.errors import JudgeError, QualityFailure, UsageError
-from pytest_ragbench.thresholds import Scale, parse_threshold
+from pytest_ragbench.model.errors import JudgeError, QualityFailure, UsageError
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.agreement import Agreement

@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_ragbench.calibration.agreement import RESAMPLES, Estimate, auc
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import UndefinedScore
+from pytest_ragbench.model.errors import UndefinedScore
 
 
 def valued(labels: Sequence[Label]) -> list[Label]:

@@ -17,11 +17,11 @@ import numpy as np
 from pytest_ragbench.calibration.agreement import Estimate
 from pytest_ragbench.calibration.asking import ask_again
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.tasks import VerifyClaims
 from pytest_ragbench.metrics.tools import Tools, Verdicts
+from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.text import detect_language
 
 KINDS: Mapping[str, str] = {

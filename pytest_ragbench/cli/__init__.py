@@ -17,7 +17,7 @@ import click
 
 from pytest_ragbench import __version__
 from pytest_ragbench.cli.shared import Exit, failure
-from pytest_ragbench.errors import QualityFailure, RagbenchError, Unscored
+from pytest_ragbench.model.errors import QualityFailure, RagbenchError, Unscored
 
 _EPILOG = (
     "Exit codes: 0 done; 1 quality below what was asked; 2 interrupted; 3 an error of ragbench itself; "

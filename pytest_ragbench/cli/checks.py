@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
-from pytest_ragbench.errors import RagbenchError, Unscored
+from pytest_ragbench.model.errors import RagbenchError, Unscored
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -75,7 +75,7 @@ _ADVICE = {
 
 def _thresholds(settings: Settings) -> Iterator[Check]:
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.thresholds import parse_threshold
+    from pytest_ragbench.model.thresholds import parse_threshold
 
     for name, limit in settings.thresholds.items():
         parse_threshold(limit, find(name).scale)
@@ -145,8 +145,8 @@ def _store(settings: Settings) -> Iterator[Check]:
 def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]:
     from pytest_ragbench import building
     from pytest_ragbench.batch.scorer import Scorer
-    from pytest_ragbench.samples import RagSample
-    from pytest_ragbench.scores import Score
+    from pytest_ragbench.model.samples import RagSample
+    from pytest_ragbench.model.scores import Score
 
     name = building.judge_name(settings)
     scorer = Scorer(["abstention"], engine, settings)  # refuses a missing key, model or address
@@ -199,7 +199,7 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
 
 def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
     from pytest_ragbench import building
-    from pytest_ragbench.samples import Question
+    from pytest_ragbench.model.samples import Question
 
     if settings.rag.url is None:
         yield Check("service", "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")

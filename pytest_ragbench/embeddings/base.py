@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ragbench.errors import EmbeddingError, UsageError
+from pytest_ragbench.model.errors import EmbeddingError, UsageError
 
 Vectors = npt.NDArray[np.float64]
 """One row a text, shape (n, d)."""

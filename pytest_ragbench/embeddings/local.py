@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.embeddings.models import Encode, ModelEmbedder
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ragbench.embeddings.base import Vectors, checked_texts, checked_vectors
-from pytest_ragbench.errors import EmbeddingError, RagbenchError
+from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine

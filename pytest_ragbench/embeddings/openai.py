@@ -17,7 +17,7 @@ import numpy as np
 from pytest_ragbench.embeddings.base import Vectors, checked_texts, checked_vectors, quoted
 from pytest_ragbench.embeddings.batches import Batches
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
-from pytest_ragbench.errors import EmbeddingError, RagbenchError, UsageError
+from pytest_ragbench.model.errors import EmbeddingError, RagbenchError, UsageError
 from pytest_ragbench.rag.replies import head
 from pytest_ragbench.rag.retry_after import parse_retry_after
 from pytest_ragbench.rag.secrets import Redactor, Secret, is_secret_name

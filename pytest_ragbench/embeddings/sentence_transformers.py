@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.embeddings.base import quoted
 from pytest_ragbench.embeddings.models import ModelEmbedder
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.rag.replies import head
 
 if TYPE_CHECKING:

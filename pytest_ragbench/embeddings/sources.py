@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pytest_ragbench.embeddings.base import Embedder
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.settings import ProviderSettings
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pytest_ragbench.errors import BudgetError
+from pytest_ragbench.model.errors import BudgetError
 
 _ROW = 64
 _ROWS = 64

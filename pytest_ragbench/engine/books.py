@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.scores import Usage
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.prices import Price

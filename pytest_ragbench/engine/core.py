@@ -35,8 +35,8 @@ from pytest_ragbench.engine.requests import Fetched, Obtained, Request
 from pytest_ragbench.engine.running import AsyncCallable, Running
 from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
 from pytest_ragbench.engine.shelf import Shelf
-from pytest_ragbench.errors import Unscored
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.errors import Unscored
+from pytest_ragbench.model.scores import Usage
 
 __all__ = ["Engine", "Limits"]
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.scores import Usage
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.requests import Obtained

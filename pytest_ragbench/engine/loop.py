@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from pytest_ragbench.errors import Unscored
+from pytest_ragbench.model.errors import Unscored
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from pytest_ragbench.engine.board import Board, Numbers
 from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.slots import LocalSlots, Slots
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 
 class Failure(NamedTuple):

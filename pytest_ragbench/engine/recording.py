@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from pytest_ragbench.engine.keys import json_values
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.requests import Request
-from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.rag.secrets import Redactor, fingerprint
 
 T = TypeVar("T")

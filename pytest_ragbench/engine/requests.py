@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from pytest_ragbench.errors import RagbenchError, Unscored
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.errors import RagbenchError, Unscored
+from pytest_ragbench.model.scores import Usage
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Request(Generic[T]):
     fetch
         Makes one call or more through the sender that it is given; returns the payload to keep.
     read
-        Payload -> value. Raises :class:`~pytest_ragbench.errors.Unscored` where the payload is no
+        Payload -> value. Raises :class:`~pytest_ragbench.model.errors.Unscored` where the payload is no
         answer; then nothing is kept. A stored payload that can't be read counts as not stored.
     scope
         How long the payload is kept.

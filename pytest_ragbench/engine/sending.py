@@ -17,8 +17,8 @@ from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price
 from pytest_ragbench.engine.requests import Request, Sent, Transient
 from pytest_ragbench.engine.slots import Slots
-from pytest_ragbench.errors import Unscored, UsageError
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.errors import Unscored, UsageError
+from pytest_ragbench.model.scores import Usage
 
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]

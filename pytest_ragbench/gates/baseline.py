@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.observations import Key, Observations, Sample
 from pytest_ragbench.gates.paired import LEVEL, fisher, mcnemar, sign_flip
 from pytest_ragbench.gates.rules import Rule
-from pytest_ragbench.thresholds import Scale
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.thresholds import Scale
 
 if TYPE_CHECKING:
     from pytest_ragbench.report.reading import Report

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999

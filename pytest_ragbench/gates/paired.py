@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 RESAMPLES = 9999
 """Of the sign-flip test where there are too many questions to flip them in every way."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from pytest_ragbench.calibration.asking import ask_again, check_labels
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.base import Judge, Task
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims
 from pytest_ragbench.metrics.tools import Tools, Verdicts
+from pytest_ragbench.model.errors import JudgeError
 
 # True fact, false claim, an order in an answer, an order in a chunk, a question: in each language.
 _TEXTS = {

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.intervals import CONFIDENCE
-from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 
 Kind = Literal["sure", "confident", "plain", "baseline", "must_pass"]
 

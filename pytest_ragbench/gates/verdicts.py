@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UndefinedScore
 from pytest_ragbench.gates import intervals
 from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
 from pytest_ragbench.gates.intervals import Bounds
 from pytest_ragbench.gates.observations import NOT_REACHED, Key, Observations, Sample
 from pytest_ragbench.gates.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.model.errors import UndefinedScore
+from pytest_ragbench.model.thresholds import TOLERANCE
 from pytest_ragbench.report.books import percentile
-from pytest_ragbench.thresholds import TOLERANCE
 
 Outcome = Literal["PASS", "FAIL", "UNDECIDED"]
 

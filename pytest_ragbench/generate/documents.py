@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import east_asian_width
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.questions import encodings
 
 SUFFIXES = (".md", ".txt", ".rst", ".markdown")

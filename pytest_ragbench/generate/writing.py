@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.generate.documents import Passage
 from pytest_ragbench.judge.tasks_generate import CheckCase, Kind, Rephrase, WriteCases, WrittenCase
+from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import ids
-from pytest_ragbench.samples import Question
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, NotRequired, TypedDict, TypeVar,
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.fields import shown
 from pytest_ragbench.judge.rendering import Message, correction, render, texts_of
 from pytest_ragbench.judge.replies import UnreadableReply, one_line, read_reply
+from pytest_ragbench.model.errors import JudgeError
 
 if TYPE_CHECKING:
     from pytest_ragbench.judge.one_word import Token

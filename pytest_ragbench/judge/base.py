@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.scores import Usage
 
 R = TypeVar("R", bound=BaseModel)
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.settings import ProviderSettings, Settings
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.errors import JudgeError, RagbenchError
 from pytest_ragbench.judge.base import Answered, Judge, Task
+from pytest_ragbench.model.errors import JudgeError, RagbenchError
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine

@@ -14,13 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.gguf_server import Model, address_of
 from pytest_ragbench.judge.openai import OpenAIJudge
 from pytest_ragbench.judge.posting import Poster
 from pytest_ragbench.judge.rendering import Message
+from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.rag.secrets import Redactor, Secret
 from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettings
 

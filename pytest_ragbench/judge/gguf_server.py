@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge import local, tasks, tasks_answer, tasks_context
 from pytest_ragbench.judge.base import Answered, R, Task
+from pytest_ragbench.model.errors import JudgeError
 
 
 class LocalJudge:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from pydantic import Field
 
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.base import Task, again, in_language
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.tasks import NumberedTask, Reply, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
+from pytest_ragbench.model.errors import JudgeError
 
 if TYPE_CHECKING:
     from pytest_ragbench.judge.asking import RawReply

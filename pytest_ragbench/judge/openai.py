@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.asking import Conversation, Heard, RawReply, Turn
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
@@ -28,6 +27,7 @@ from pytest_ragbench.judge.posting import NotPosted, Poster
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.schemas import strict_schema
+from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.rag.secrets import fingerprinted, is_secret_name
 from pytest_ragbench.settings import ProviderSettings
 

@@ -8,8 +8,8 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.base import Answered, Judge, Task
+from pytest_ragbench.model.errors import UsageError
 
 R = TypeVar("R", bound=BaseModel)
 

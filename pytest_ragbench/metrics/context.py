@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
@@ -21,8 +20,9 @@ from pytest_ragbench.metrics.steps import (
     verify,
 )
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.text import sentences
 
 Target = Literal["reference", "response", "auto"]

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks import Fineness
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric, named
 from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 
 def _no_reference_claims(name: str) -> UndefinedScore:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.fields import IntegerScale
 from pytest_ragbench.judge.tasks_answer import GradeEndToEnd
@@ -24,9 +23,10 @@ from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import Adapt, all_metrics, metric, named
 from pytest_ragbench.metrics.steps import choice, contexts_of, head
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
-from pytest_ragbench.thresholds import Direction
+from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.thresholds import Direction
 
 Scale = Sequence[int]
 """All grades of a rating, evenly spaced: ``(0, 1, 2)``, ``(0, 2, 4)``, ``range(1, 6)``."""

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.judge.base import in_language
 from pytest_ragbench.judge.tasks_answer import CheckConsistency
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import NOBODY, head
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 
 def _sessions(samples: Sequence[RagSample]) -> dict[str, list[RagSample]]:

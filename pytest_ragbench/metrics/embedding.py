@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics.registry import NO_BANDS, metric
 from pytest_ragbench.metrics.steps import NOBODY, choice
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.metrics.formulas.vectors import Vectors

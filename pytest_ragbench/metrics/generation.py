@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.judge.tasks import (
     CheckAbstention,
     GradeFaithfulness,
@@ -19,8 +18,9 @@ from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import choice, first_fault, share_of, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 Verifier = Literal["judge", "local"] | Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """Who checks claims: the judge, the embedded local judge, or a function (claims, chunks) -> probabilities."""

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.judge.fields import yes_no
 from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
 from pytest_ragbench.metrics.scoring import check, compute
 from pytest_ragbench.metrics.steps import NOBODY, choice
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 AGREEMENT_BANDS = {"excellent": 0.8, "good": 0.6}
 """After Landis and Koch 1977: "almost perfect" and "substantial"."""

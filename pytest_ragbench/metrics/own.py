@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -15,8 +15,8 @@ from pytest_ragbench.metrics.formulas.urls import document_of, documents_of
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric
 from pytest_ragbench.metrics.retrieval import ranked
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample, Relevance
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.samples import RagSample, Relevance
+from pytest_ragbench.model.scores import Score
 
 _NEEDS = ("context_urls", "relevant_urls")
 

@@ -12,11 +12,11 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
-from pytest_ragbench.thresholds import Direction, Scale
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.thresholds import Direction, Scale
 
 Tier = Literal[
     "embedding", "retrieval", "generation", "end_to_end", "judge", "judge_pipeline", "dialogue", "real_users"
@@ -159,7 +159,7 @@ def metric(
 
     The formula is a function (async or not) of a sample, or of a sample and
     :class:`~pytest_ragbench.metrics.tools.Tools`; its keyword-only arguments are the metric's options. It
-    returns a number, a number and a reason, or a :class:`~pytest_ragbench.scores.Score`. A class is made
+    returns a number, a number and a reason, or a :class:`~pytest_ragbench.model.scores.Score`. A class is made
     once, without arguments, and called. A formula that is not async runs in a thread.
 
     Put it in a ``conftest.py``, or in a module that a package names under the entry point group

@@ -11,8 +11,8 @@ from typing import Literal
 from pytest_ragbench.metrics.formulas import retrieval as formulas
 from pytest_ragbench.metrics.registry import NO_BANDS, RETRIEVAL_BANDS, metric
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample, Relevance
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.samples import RagSample, Relevance
+from pytest_ragbench.model.scores import Finding, Score
 
 _NEEDS = ("context_ids", "relevant_ids")
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 
 
 @metric("semantic_similarity", tier="end_to_end", needs=("answer", "reference"), embedder=True, low=-1.0)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding
 
 
 async def split(

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import overlap
 from pytest_ragbench.metrics.registry import NO_BANDS, metric
 from pytest_ragbench.metrics.steps import NOBODY, choice, head
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
 
 _NEEDS = ("answer", "reference")
 Part = Literal["f1", "precision", "recall"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_ragbench.errors import UsageError
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, JudgeReply, Score, Usage
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, JudgeReply, Score, Usage
 
 if TYPE_CHECKING:
     import numpy as np

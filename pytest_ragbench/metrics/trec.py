@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_ragbench.errors import UsageError
-from pytest_ragbench.samples import ids, relevance
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import ids, relevance
 
 Order = Literal["score", "rank", "file"]
 

@@ -9,19 +9,19 @@ from math import comb
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import JudgeError, Unscored, UsageError
 from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.metrics.scoring import compute, needs_judge
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score, Usage
+from pytest_ragbench.model.errors import JudgeError, Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score, Usage
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.judge.panel import Panel
+    from pytest_ragbench.model.thresholds import Threshold
     from pytest_ragbench.settings import Settings
-    from pytest_ragbench.thresholds import Threshold
 
 _SAME = 1e-9
 TWO_ROLES = ("swap_average", "confirm", "average")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.mutation.words import (
     ADDED,
     MONTHS,
@@ -20,7 +21,6 @@ from pytest_ragbench.mutation.words import (
     UNITS,
     WEEKDAYS,
 )
-from pytest_ragbench.samples import RagSample
 from pytest_ragbench.text import detect_language, sentences, tokens
 
 

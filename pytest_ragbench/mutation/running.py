@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.gates.rules import GRADES
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.metrics.scoring import check, check_judge, needs_judge
+from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, without_chunks
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.report.reading import Report
-    from pytest_ragbench.scores import Score
 
 _FACTS = frozenset({"number", "date", "unit", "name", "negation", "added_claim"})
 _WORDS = frozenset({"rephrased", "reordered"})

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.aggregates import RagSamples
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plugin.collecting import questions_for
 from pytest_ragbench.plugin.state import state_of
-from pytest_ragbench.samples import Question, RagSample
 
 
 def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSample:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.outputs import Outputs
 from pytest_ragbench.plugin.state import RunState
 

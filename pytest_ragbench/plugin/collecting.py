@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.plugin.state import state_of
 
 if TYPE_CHECKING:
-    from pytest_ragbench.samples import Question
+    from pytest_ragbench.model.samples import Question
 
 MARKER_HELP = (
     "rag_questions(path, *, tags=None, encoding=None, delimiter=None, columns=None, table=None, query=None): "
@@ -190,7 +190,7 @@ def _check_thresholds(questions: Sequence[Question]) -> None:
     if not any(question.thresholds for question in questions):
         return
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.thresholds import Scale, parse_threshold
+    from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
     for question in questions:
         for name, limit in question.thresholds.items():

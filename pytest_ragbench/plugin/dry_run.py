@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.asks import asks_of
 from pytest_ragbench.plugin.lookahead import _fixture_value, _is_skipped, _questions, _wanted
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.prices import Price
+    from pytest_ragbench.model.samples import Question
     from pytest_ragbench.plugin.state import RunState
-    from pytest_ragbench.samples import Question
 
 OWN = "a judge of the project's own"
 _GUESS = (1500.0, 150.0)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.plugin.state import STATE
 
 if TYPE_CHECKING:
     from pytest_ragbench.aggregates import RagSamples
-    from pytest_ragbench.samples import RagSample
+    from pytest_ragbench.model.samples import RagSample
 
 
 @pytest.fixture(autouse=True)

@@ -23,10 +23,10 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
 from pytest_ragbench.engine.lookahead import Guess, Guesses
-from pytest_ragbench.errors import RagbenchError
 from pytest_ragbench.garbage import uncollected
+from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plugin.asks import UNKNOWN, Ask, asks_of
-from pytest_ragbench.samples import Question, RagSample
 
 if TYPE_CHECKING:
     from pytest_ragbench.plugin.state import RunState
@@ -330,7 +330,7 @@ def _is_shared(value: Any) -> bool:
 
 
 def _check_grades(ask: Ask) -> None:
-    from pytest_ragbench.thresholds import parse_threshold
+    from pytest_ragbench.model.thresholds import parse_threshold
 
     for limit in ask.grades:
         if limit is not None and limit is not UNKNOWN:

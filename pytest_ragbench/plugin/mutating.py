@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
 
 ANSWERS = 50
@@ -21,8 +21,8 @@ def try_worse_answers(state: RunState) -> None:
             kept.append(original)
     if not kept:
         return
+    from pytest_ragbench.model.scores import plain
     from pytest_ragbench.mutation.running import try_out, variants_of
-    from pytest_ragbench.scores import plain
 
     try:
         trials = state.engine.wait(try_out(variants_of(kept)))

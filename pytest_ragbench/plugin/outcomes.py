@@ -15,7 +15,7 @@ from _pytest._code.code import (
     Traceback,
 )
 
-from pytest_ragbench import errors
+from pytest_ragbench.model import errors
 from pytest_ragbench.plugin.state import RESULTS, STATE
 from pytest_ragbench.report.clean import clean
 
@@ -122,7 +122,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
 
 
 def _plain(value: object) -> object:
-    from pytest_ragbench.scores import plain
+    from pytest_ragbench.model.scores import plain
 
     return plain(value)
 

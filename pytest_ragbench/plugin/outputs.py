@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError
 from pytest_ragbench.garbage import uncollected
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.github import on_github, tell_github
 from pytest_ragbench.plugin.state import RunState
 

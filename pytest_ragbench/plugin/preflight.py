@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError, UsageError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.preflight import Preflight

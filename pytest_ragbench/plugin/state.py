@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import JudgeError, RagbenchError, UsageError
+from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
 from pytest_ragbench.plugin.options import SETTINGS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.asks import Ask
 from pytest_ragbench.plugin.collecting import check_mark
 from pytest_ragbench.plugin.state import state_of

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions.contexts import parse_contexts
-from pytest_ragbench.scores import plain
 
 _TRUE = {"true", "yes", "y", "1", "1.0", "да", "истина", "はい", "真"}
 _FALSE = {"false", "no", "n", "0", "0.0", "нет", "ложь", "いいえ", "偽"}

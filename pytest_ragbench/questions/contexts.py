@@ -8,7 +8,7 @@ import re
 import warnings
 from typing import Any
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
 
 _LITERAL = r"""[uU]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)

@@ -8,8 +8,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_ragbench.errors import QuestionFileError
-from pytest_ragbench.samples import Question
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Question
 
 MOST_COLUMNS = 80
 """A longer test id is cut; a letter of Chinese or Japanese takes two columns of a terminal."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import readers
 from pytest_ragbench.questions.loader import _Mapper, _with_ids
 from pytest_ragbench.questions.reading import Problems, Row, Source
-from pytest_ragbench.samples import Question
 
 
 def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "question") -> Question:

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.samples import Location, Question, relevance
+from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions import cells, columns, ids, readers, sql
 from pytest_ragbench.questions.reading import Problems, Reader, Row, Source, Unreadable
-from pytest_ragbench.samples import Location, Question, relevance
-from pytest_ragbench.scores import plain
 
 
 def load_questions(

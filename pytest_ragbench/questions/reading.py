@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Location
 from pytest_ragbench.questions import encodings
-from pytest_ragbench.samples import Location
 
 MOST_SHOWN = 10
 """So many problems are written out in one error; of the others only the number."""

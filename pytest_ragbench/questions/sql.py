@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.questions.reading import Row, Source
 
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://")

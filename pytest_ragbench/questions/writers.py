@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.samples import Question
+from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions.columns import FIELDS
-from pytest_ragbench.samples import Question
-from pytest_ragbench.scores import plain
 
 _RAGAS = {
     "question": "user_input",

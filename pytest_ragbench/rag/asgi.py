@@ -9,7 +9,7 @@ from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from pytest_ragbench.errors import EndpointError
+from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.rag.http import HttpRetriever, _headers
 from pytest_ragbench.settings import RagSettings
 

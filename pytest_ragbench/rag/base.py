@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from pytest_ragbench.errors import BudgetError, EndpointError
-from pytest_ragbench.samples import Question, RagSample
+from pytest_ragbench.model.errors import BudgetError, EndpointError
+from pytest_ragbench.model.samples import Question, RagSample
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ async def ask_all(
     """Ask all questions concurrently; the engine's call slots are the limit.
 
     A question that gets no answer holds its error at its place, and the others go on. A
-    :class:`~pytest_ragbench.errors.UsageError` ends it all: it would be the same for every question.
+    :class:`~pytest_ragbench.model.errors.UsageError` ends it all: it would be the same for every question.
     """
 
     async def ask(question: Question) -> RagSample | EndpointError | BudgetError:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from pytest_ragbench.engine.requests import Transient
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.replies import head
 
 

@@ -19,7 +19,8 @@ from urllib.parse import urljoin, urlsplit
 import yarl
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader
 from pytest_ragbench.rag.proxies import proxy_for
 from pytest_ragbench.rag.replies import decoded, head, read_reply
@@ -27,7 +28,6 @@ from pytest_ragbench.rag.retry_after import parse_retry_after
 from pytest_ragbench.rag.secrets import Redactor, Secret, fingerprint, is_secret_name
 from pytest_ragbench.rag.sessions import turns_before
 from pytest_ragbench.rag.target import target_of
-from pytest_ragbench.samples import Question, RagSample, sample_from
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:

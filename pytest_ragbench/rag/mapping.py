@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import jmespath
 from jmespath.exceptions import JMESPathError, ParseError, UnknownFunctionError
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.scores import plain
 from pytest_ragbench.rag.names import (
     ANSWERS,
     CONTEXTS,
@@ -24,7 +25,6 @@ from pytest_ragbench.rag.names import (
     get,
     keys_of,
 )
-from pytest_ragbench.scores import plain
 from pytest_ragbench.settings import ReplyMapping
 
 _DEPTH = 4

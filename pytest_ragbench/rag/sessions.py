@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 
-from pytest_ragbench.errors import BudgetError, EndpointError
+from pytest_ragbench.model.errors import BudgetError, EndpointError
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.rag.base import Retriever
-from pytest_ragbench.samples import Question, RagSample
 
 
 def turns_before(question: Question) -> list[Question]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.rag.base import Retriever
 from pytest_ragbench.rag.callables import CallableRetriever
 from pytest_ragbench.rag.http import http_retriever

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 Function = Callable[[str], Any]
 

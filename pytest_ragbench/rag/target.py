@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.rag.secrets import fingerprint, fingerprinted, is_secret_name, secrets_in
 from pytest_ragbench.settings import RagSettings
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 _BYTES = 120
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]*")

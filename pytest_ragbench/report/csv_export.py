@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
-from pytest_ragbench.scores import plain
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.scores import plain
 
 _MARK = "'"
 # Full-width forms are read as the ASCII ones by some spreadsheets.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.thresholds import Threshold
 from pytest_ragbench.report.clean import clean, one_line
 from pytest_ragbench.runtime import Result
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Finding, Score
-from pytest_ragbench.thresholds import Threshold
 
 _LABEL = 11
 _LONG = 2000

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ragbench.errors import RagbenchError
 from pytest_ragbench.metrics.registry import TIERS, Metric, find
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.report.reading import Report
 
 BUCKETS = 10

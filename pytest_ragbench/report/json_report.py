@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 SCHEMA = "ragbench-report"
 VERSION = 1

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.verdicts import undecided
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.json_report import SCHEMA, VERSION
 from pytest_ragbench.report.opinions import Opinions

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.json_report import SCHEMA, VERSION
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]

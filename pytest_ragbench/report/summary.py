@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from pytest_ragbench.model.thresholds import Direction
 from pytest_ragbench.report.books import add, percentile
 from pytest_ragbench.report.layout import aligned, cut
-from pytest_ragbench.thresholds import Direction
 
 WORST = 5
 """How many of the worst questions are named."""
@@ -114,8 +114,8 @@ class Summary:
 
     def bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""
-        from pytest_ragbench.errors import RagbenchError
         from pytest_ragbench.metrics.registry import find
+        from pytest_ragbench.model.errors import RagbenchError
 
         bands: dict[str, str | None] = {}
         for row in self.rows.values():

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from pytest_ragbench.errors import QuestionFileError, UsageError
 from pytest_ragbench.expectations import Expectations
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import ids, readers
 from pytest_ragbench.questions.loader import _Mapper, _shown_name, _with_ids, load_questions
 from pytest_ragbench.questions.readers.yaml_list import _Builder, _explained, _line, _line_of
 from pytest_ragbench.questions.reading import Problems, Row, Source, Unreadable
 from pytest_ragbench.questions.sql import seen_from
-from pytest_ragbench.samples import Question
 from pytest_ragbench.specs.model import QuestionsFile, Suite, Test
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class _Loader:
         question: Question | None = None,
     ) -> None:
         from pytest_ragbench.metrics.registry import check_options, find
-        from pytest_ragbench.thresholds import parse_threshold
+        from pytest_ragbench.model.thresholds import parse_threshold
 
         try:
             metric = find(name)

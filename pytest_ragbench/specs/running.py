@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.assertions import assert_quality
-from pytest_ragbench.errors import QualityFailure, RagbenchError
+from pytest_ragbench.model.errors import QualityFailure, RagbenchError
+from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.report.failure import failure_text
-from pytest_ragbench.samples import RagSample
 from pytest_ragbench.sets import assert_over
 
 if TYPE_CHECKING:

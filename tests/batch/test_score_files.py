@@ -17,7 +17,7 @@ from pytest_ragbench.batch.rows import CHUNK, entries
 from pytest_ragbench.batch.totals import MetricTotals
 from pytest_ragbench.cli.shared import Exit
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.settings import Settings
 from tests.cli.conftest import Cli, cli
 

@@ -15,7 +15,7 @@ from sklearn import metrics as sk
 from pytest_ragbench import JudgeError, QualityFailure, UsageError, assert_judge_agreement
 from pytest_ragbench.calibration.agreement import agreement, auc, best_threshold, ppi_mean, rogan_gladen
 from pytest_ragbench.calibration.labels import Label, read_labels
-from pytest_ragbench.errors import UndefinedScore
+from pytest_ragbench.model.errors import UndefinedScore
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
 CONTEXT = "Refunds are paid within 14 days."

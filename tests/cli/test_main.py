@@ -11,7 +11,7 @@ import pytest
 from pytest_ragbench import cli as package
 from pytest_ragbench.cli import ragbench
 from pytest_ragbench.cli.shared import Exit, table
-from pytest_ragbench.errors import JudgeError, QualityFailure
+from pytest_ragbench.model.errors import JudgeError, QualityFailure
 from tests.cli.conftest import Cli
 
 COMMANDS = ragbench.list_commands(click.Context(ragbench))

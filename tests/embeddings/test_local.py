@@ -10,7 +10,7 @@ import pytest
 from pytest_ragbench.embeddings import Embedder, embedder_from, local, local_embedder
 from pytest_ragbench.embeddings.models import ModelEmbedder
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import EmbeddingError, UsageError
+from pytest_ragbench.model.errors import EmbeddingError, UsageError
 
 TEXTS = [
     "You can return a product within 30 days.",

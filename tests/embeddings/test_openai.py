@@ -17,7 +17,7 @@ import pytest
 from pytest_ragbench.embeddings import openai_embedder
 from pytest_ragbench.embeddings.openai import OpenAIEmbedder
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import EmbeddingError
+from pytest_ragbench.model.errors import EmbeddingError
 from pytest_ragbench.settings import ProviderSettings
 from tests.rag.server import Act, Handler, Seen, Service, as_json, drop, reply, serving
 

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ragbench.embeddings import embedder_from, sentence_transformers_embedder
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 LONG = "слово " * 50
 

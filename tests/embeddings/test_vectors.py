@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_ragbench.embeddings import callable_embedder, embedder_from
 from pytest_ragbench.embeddings.base import checked_vectors
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import EmbeddingError, UsageError
+from pytest_ragbench.model.errors import EmbeddingError, UsageError
 from pytest_ragbench.settings import ProviderSettings
 
 TWO = ["первый текст", "第二"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pytest_ragbench.engine.requests import Request, Scope, Sender, Sent, Transient
-from pytest_ragbench.errors import EndpointError, JudgeError, Unscored
+from pytest_ragbench.model.errors import EndpointError, JudgeError, Unscored
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from pytest_ragbench.engine.board import Board, Budget, Caps
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price, prices_of
-from pytest_ragbench.errors import BudgetError, JudgeError, UsageError
+from pytest_ragbench.model.errors import BudgetError, JudgeError, UsageError
 from pytest_ragbench.settings import PriceSettings, ProviderSettings
 from tests.engine.helpers import Clock, Service, at_once, unavailable
 

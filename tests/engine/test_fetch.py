@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine, Fetched, Limits, Request, Sender, Sent, Store
-from pytest_ragbench.errors import JudgeError
-from pytest_ragbench.scores import Usage
+from pytest_ragbench.model.errors import JudgeError
+from pytest_ragbench.model.scores import Usage
 from tests.engine.helpers import Service, unavailable
 
 MakeEngine = Callable[..., Engine]

@@ -15,7 +15,7 @@ from pytest_ragbench.engine import Engine, Request
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.recording import Recorder, Replay, journal_of, load, merge
-from pytest_ragbench.errors import EndpointError, JudgeError, UsageError
+from pytest_ragbench.model.errors import EndpointError, JudgeError, UsageError
 from tests.engine.helpers import Service
 
 JSON = st.recursive(

@@ -26,7 +26,7 @@ from pytest_ragbench.engine.on_redis.address import Address, shown
 from pytest_ragbench.engine.on_redis.link import Link, RowChange
 from pytest_ragbench.engine.on_redis.store import RedisStore
 from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.errors import BudgetError, JudgeError, UsageError
+from pytest_ragbench.model.errors import BudgetError, JudgeError, UsageError
 from pytest_ragbench.settings import Settings
 from tests.engine.helpers import Service, lines, logging_request, note, unavailable
 from tests.servers.redis_server import BINARY, MISSING, RedisServer, redis_server

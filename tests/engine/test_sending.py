@@ -13,7 +13,7 @@ from pytest_ragbench.engine import Engine, Limits, Request, Transient
 from pytest_ragbench.engine.breaker import FAILURES, PAUSE
 from pytest_ragbench.engine.shared_slots import SharedSlots
 from pytest_ragbench.engine.slots import LocalSlots, Slots
-from pytest_ragbench.errors import EndpointError, JudgeError
+from pytest_ragbench.model.errors import EndpointError, JudgeError
 from tests.engine.helpers import Clock, Service, unavailable
 
 LIMITS = Limits(attempts=3, wait=0.5, max_wait=30.0)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine, Limits
-from pytest_ragbench.errors import Unscored
+from pytest_ragbench.model.errors import Unscored
 from tests.engine.helpers import Service
 
 seen_by: contextvars.ContextVar[str] = contextvars.ContextVar("seen_by", default="nobody")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import EmbeddingError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import clusters as c
+from pytest_ragbench.model.errors import EmbeddingError, UndefinedScore, UsageError
 
 FIVE: list[list[float]] = [[1, 0], [0.6, 0.8], [0.8, 0.6], [0, 1], [0, 2]]
 FIVE_LABELS = ["a", "a", "a", "b", "b"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import EmbeddingError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import dialogue as d
+from pytest_ragbench.model.errors import EmbeddingError, UndefinedScore, UsageError
 
 
 def test_a_hit_must_exceed_the_threshold() -> None:

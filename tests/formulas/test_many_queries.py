@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import EndpointError, UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import many_queries as m
 from pytest_ragbench.metrics.formulas import retrieval as r
 from pytest_ragbench.metrics.formulas.coverage import aggregate
-from pytest_ragbench.thresholds import parse_threshold
+from pytest_ragbench.model.errors import EndpointError, UndefinedScore, UsageError
+from pytest_ragbench.model.thresholds import parse_threshold
 
 ALL = [
     "hit_rate@3",

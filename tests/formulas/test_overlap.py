@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import overlap as o
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.text import tokens
-from pytest_ragbench.thresholds import Scale, parse_threshold
 
 close = pytest.approx
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import retrieval as r
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 close = pytest.approx
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.metrics import trec
 from pytest_ragbench.metrics.formulas.many_queries import evaluate
+from pytest_ragbench.model.errors import UsageError
 
 
 def written(path: Path, text: str) -> Path:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import EmbeddingError
 from pytest_ragbench.metrics.formulas import vectors as v
+from pytest_ragbench.model.errors import EmbeddingError
 
 
 @pytest.mark.parametrize(

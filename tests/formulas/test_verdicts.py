@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas import verdicts as v
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 close = pytest.approx
 flags = st.lists(st.booleans(), min_size=1, max_size=12)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pytest_ragbench import EmbeddingError, RagbenchError, RagSample, UsageError
 from pytest_ragbench.metrics.registry import all_metrics, find
 from pytest_ragbench.metrics.scoring import check, compute
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.clean import clean
-from pytest_ragbench.thresholds import Scale, parse_threshold
 from tests.fuzz import strategies as fuzz
 from tests.fuzz.conftest import FUZZ, says_why
 

@@ -17,8 +17,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 from statsmodels.stats.proportion import proportion_confint
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.gates import intervals, paired
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
 X = [0.9, 0.8, 1, 0.7, 0.95, 0.85, 0.9, 0.6, 1, 0.9]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.rules import parse_rule, parse_rules
+from pytest_ragbench.model.errors import UsageError
 
 
 @pytest.mark.parametrize(

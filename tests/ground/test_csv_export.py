@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.csv_export import original_text, safe_cell, score_rows, write_csv
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠")

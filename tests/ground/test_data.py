@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import pytest_ragbench
 from pytest_ragbench import EndpointError, Question, RagSample, Score, UsageError
 from pytest_ragbench.aggregates import RagSamples
-from pytest_ragbench.samples import Location, sample_from
-from pytest_ragbench.scores import Finding, Usage, plain
+from pytest_ragbench.model.samples import Location, sample_from
+from pytest_ragbench.model.scores import Finding, Usage, plain
 
 
 def test_none_and_empty_are_different() -> None:

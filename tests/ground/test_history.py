@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.cli.commands.history import bars
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.gates.observations import fingerprint
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.reading import Report
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture

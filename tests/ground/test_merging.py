@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.merging import Shard, merge, read_shards
 from pytest_ragbench.report.reading import report_from
 from pytest_ragbench.report.summary import Summary

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.reading import read_report, report_from
 from pytest_ragbench.report.revision import _BRANCHES, revision
 from pytest_ragbench.report.schema import as_text, made_schema, report_schema

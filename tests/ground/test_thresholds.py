@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench import UsageError
-from pytest_ragbench.thresholds import Scale, Threshold, parse_threshold
+from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 
 NOISE = Scale("noise_sensitivity", direction="lower")
 COSINE = Scale("semantic_similarity", low=-1.0)

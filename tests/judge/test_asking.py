@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.asking import Conversation, RawReply, Turn, ask, converse, read_conversation
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, WriteQuestions
+from pytest_ragbench.model.errors import JudgeError
 
 GRADE = GradeSearchRag(question="Срок возврата?", answer="45 дней", contexts=("Возврат за 7 дней.",))
 VERIFY = VerifyClaims(claims=("s1", "s2", "s3", "s4", "s5"), contexts=("c1", "c2"))

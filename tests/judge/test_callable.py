@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import JudgeError, Unscored, UsageError
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.tasks import GradeRelevance
+from pytest_ragbench.model.errors import JudgeError, Unscored, UsageError
 
 TASK = GradeRelevance(question="返品はできますか。", answer="はい、7日以内です。")
 GOOD = {"reason": "ok", "grade": 0.75}

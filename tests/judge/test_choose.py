@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import UsageError
 from pytest_ragbench.judge.base import Answered, Judge, Task
 from pytest_ragbench.judge.choose import DEFAULT_OPENAI_MODEL, judge_from
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.settings import ProviderSettings, Settings
 
 KEY = {"OPENAI_API_KEY": "sk-test-FAKE-0000-abcd"}

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.tasks import SplitClaims
+from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.settings import Settings
 from tests.servers.openai_server import OpenAIServer, error
 

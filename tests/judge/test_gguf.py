@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge import gguf_server
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.gguf import GgufJudge, fingerprint, read_header
 from pytest_ragbench.judge.gguf_server import Host, Model, address_of
 from pytest_ragbench.judge.one_word import in_a_word
 from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims
+from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.settings import Settings
 from tests.judge.test_one_word import reply as words
 from tests.servers.openai_server import OpenAIServer, Reply, error

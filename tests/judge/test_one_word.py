@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.chat import completion_of
@@ -24,7 +23,8 @@ from pytest_ragbench.judge.tasks import NumberedTask, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
 from pytest_ragbench.metrics.scoring import check, check_judge, compute, configured
-from pytest_ragbench.samples import RagSample
+from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.settings import ProviderSettings, Settings, load_settings
 from tests.servers.openai_server import OpenAIServer, Reply, error
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.errors import JudgeError, UsageError
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.metrics.voting import decide, self_agreement
-from pytest_ragbench.samples import RagSample
-from pytest_ragbench.scores import Score
+from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.settings import Settings
-from pytest_ragbench.thresholds import parse_threshold
 
 SAMPLE = RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="q1")
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import JudgeError
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.metrics.registry import find
+from pytest_ragbench.model.errors import JudgeError
+from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.mutation.rules import KINDS, rankings, variants, without_chunks
 from pytest_ragbench.mutation.running import Trial, caught, kinds_for, originals, try_out, variants_of
 from pytest_ragbench.report.reading import report_from
-from pytest_ragbench.samples import RagSample
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
 EN = "You can return a product within 30 days. The courier needs the receipt."

@@ -20,7 +20,7 @@ from tests.plugin.conftest import MODES, Project
 TESTS = """\
 import pytest
 import pytest_ragbench as rb
-from pytest_ragbench.samples import Location
+from pytest_ragbench.model.samples import Location
 
 def judge(messages):
     grade = messages[1]["content"].split("Grade: ")[1].split()[0]
@@ -184,7 +184,7 @@ def test_a_baseline(project: Project, both: list[str]) -> None:
 VOTES = """\
 import pytest
 import pytest_ragbench as rb
-from pytest_ragbench.samples import Location
+from pytest_ragbench.model.samples import Location
 
 CALLS = {}
 

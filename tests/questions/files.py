@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import load_questions
-from pytest_ragbench.samples import Question
 
 
 def load(name: str, content: str | bytes, **options: Any) -> list[Question]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.questions import parse_contexts
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

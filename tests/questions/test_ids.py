@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench import questions as room  # not the names: pytest would collect test_id
-from pytest_ragbench.errors import QuestionFileError
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.samples import Location, Question
 from pytest_ragbench.questions import ids
-from pytest_ragbench.samples import Location, Question
 
 
 def made(*names: str) -> list[Question]:

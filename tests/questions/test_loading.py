@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.samples import Question, sample_from
 from pytest_ragbench.questions import load_questions
-from pytest_ragbench.samples import Question, sample_from
 from tests.questions.files import load, refused
 
 

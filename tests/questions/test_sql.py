@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.questions import load_questions, sql
 
 ROWS = [

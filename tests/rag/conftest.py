@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine.core import Engine, Limits
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.rag import http_retriever
-from pytest_ragbench.samples import Question, RagSample
 from pytest_ragbench.settings import RagSettings
 from tests.rag.server import Service, serving
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.rag import HttpRetriever, Retriever, retriever_from
-from pytest_ragbench.samples import Question, RagSample
 
 QUESTION = Question(id="q", question="返金は?", reference="7日", contexts=("old",), context_ids=("o",))
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")

@@ -14,9 +14,9 @@ from email.utils import formatdate
 import pytest
 
 from pytest_ragbench.engine.core import Engine, Limits
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.rag import ask_all, http_retriever
-from pytest_ragbench.samples import Question, RagSample
 from pytest_ragbench.settings import RagSettings
 from tests.rag.conftest import Ask
 from tests.rag.server import Act, Handler, Seen, Service, as_json, cut_off, drop, reply

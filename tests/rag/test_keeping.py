@@ -11,9 +11,9 @@ import pytest
 
 from pytest_ragbench.engine.core import Engine
 from pytest_ragbench.engine.requests import Request
-from pytest_ragbench.errors import EndpointError
+from pytest_ragbench.model.errors import EndpointError
+from pytest_ragbench.model.samples import Location, Question, RagSample
 from pytest_ragbench.rag import http_retriever
-from pytest_ragbench.samples import Location, Question, RagSample
 from pytest_ragbench.settings import RagSettings, ReplyMapping
 from tests.rag.server import Service, as_json
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, compile_path
 from pytest_ragbench.rag.replies import read_reply
 from pytest_ragbench.settings import ReplyMapping

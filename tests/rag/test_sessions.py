@@ -8,12 +8,12 @@ from typing import Any
 
 from pytest_ragbench import building
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.errors import EndpointError
+from pytest_ragbench.model.errors import EndpointError
+from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.questions import load_questions
 from pytest_ragbench.rag import ask_all
 from pytest_ragbench.rag.http import http_retriever
 from pytest_ragbench.rag.sessions import in_sessions, turns_before
-from pytest_ragbench.samples import Question, RagSample, sample_from
 from pytest_ragbench.settings import RagSettings, Settings
 from tests.rag.server import Service
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ragbench import EndpointError, RagSample, UsageError, building
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.samples import Question
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.settings import ProviderSettings, RagSettings, RetrySettings, Settings
 from tests.servers.openai_server import OpenAIServer, Reply
 

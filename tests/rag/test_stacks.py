@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ragbench import RagSample, UsageError, building
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.samples import Question
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.settings import Settings
 
 TEXTS = {"d1": "Delivery takes two days.", "d2": "A receipt is needed to return a product."}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import EndpointError, UsageError
+from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.settings import RagSettings
 from tests.rag.conftest import Ask

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.html import html_report, write_html
 from pytest_ragbench.report.html.rows import Texts, payload, rows_of, worst
 from tests.report_html.pages import ReadPage, a_report, a_result, a_score

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.specs.loading import Case, load_suite
 from pytest_ragbench.specs.model import json_schema
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.batch.scorer import Outcome
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.metrics.registry import Metric
-    from pytest_ragbench.samples import RagSample
+    from pytest_ragbench.model.samples import RagSample
     from pytest_ragbench.settings import Settings
 
 
@@ -41,8 +41,8 @@ def command(
       ragbench ask "..." --reference "30 days" -m answer_correctness -m faithfulness
       ragbench ask "..." --answer "30 days." --context "Products can be returned within 30 days."
     """
-    from pytest_ragbench.errors import UndefinedScore
-    from pytest_ragbench.samples import Question
+    from pytest_ragbench.model.errors import UndefinedScore
+    from pytest_ragbench.model.samples import Question
 
     if contexts and answer is None:
         raise click.UsageError("--context goes with --answer: chunks of an answer that is given")
@@ -65,7 +65,7 @@ def command(
 
 def _sample(question: Any, engine: Engine, settings: Settings) -> RagSample:
     from pytest_ragbench import building
-    from pytest_ragbench.samples import sample_from
+    from pytest_ragbench.model.samples import sample_from
 
     if question.answer is not None:
         return sample_from(question)
@@ -78,7 +78,7 @@ def _outcomes(
 ) -> dict[str, Outcome]:
     from pytest_ragbench import building
     from pytest_ragbench.batch.scorer import Scorer, possible_metrics
-    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.model.errors import UsageError
 
     names = list(metrics)
     if not names:
@@ -97,7 +97,7 @@ def _outcomes(
 def _told(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
     from pytest_ragbench.batch.run import error_of
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.scores import Score
+    from pytest_ragbench.model.scores import Score
 
     scores = {
         name: outcome.to_dict() | {"band": find(name).band(outcome.value)}
@@ -118,9 +118,9 @@ def _told(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
 
 def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
     from pytest_ragbench.metrics.registry import find
+    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.report.clean import clean, one_line
     from pytest_ragbench.report.failure import _chunks
-    from pytest_ragbench.scores import Score
 
     took = f"   ({sample.latency:.2f} s)" if sample.latency is not None else ""
     answer = "(none)" if sample.answer is None else clean(sample.answer) or "(empty)"

@@ -70,8 +70,8 @@ def command(
     from pytest_ragbench.calibration.agreement import agreement
     from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
     from pytest_ragbench.calibration.labels import read_labels
-    from pytest_ragbench.errors import UsageError
-    from pytest_ragbench.thresholds import Scale, parse_threshold
+    from pytest_ragbench.model.errors import UsageError
+    from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
     limit = parse_threshold(kappa, Scale("kappa", low=-1.0)) if kappa is not None else None
     labels = read_labels(file)
@@ -148,7 +148,7 @@ def _asked(
 def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
     """Of each group: the share of positive verdicts in the report, as it is and without the judge's errors."""
     from pytest_ragbench.calibration.agreement import ppi_mean, rogan_gladen
-    from pytest_ragbench.errors import UndefinedScore
+    from pytest_ragbench.model.errors import UndefinedScore
     from pytest_ragbench.report.reading import read_report
 
     told = read_report(path)

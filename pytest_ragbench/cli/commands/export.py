@@ -35,7 +35,7 @@ def command(
       ragbench export questions.xlsx questions.jsonl
       ragbench export questions.csv golden.json --as deepeval
     """
-    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.model.errors import UsageError
     from pytest_ragbench.questions import load_questions
     from pytest_ragbench.questions.writers import write_questions
 

@@ -47,7 +47,7 @@ def command(
       ragbench generate docs/ -o hard.xlsx -n 50 --kind multi --kind unanswerable
       ragbench generate questions.jsonl -o variants.jsonl --variants 2
     """
-    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.model.errors import UsageError
     from pytest_ragbench.questions.writers import write_questions
 
     if output.exists() and not force:
@@ -74,9 +74,9 @@ def _generated(
     source: Path, count: int, kinds: tuple[str, ...], seed: int, engine: Engine, settings: Settings
 ) -> Generated:
     from pytest_ragbench import building
-    from pytest_ragbench.errors import UsageError
     from pytest_ragbench.generate.documents import passages
     from pytest_ragbench.generate.writing import generate
+    from pytest_ragbench.model.errors import UsageError
 
     judge = building.judge(None, engine, settings)
     found = passages(source)

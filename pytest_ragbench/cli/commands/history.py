@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.figures import known
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.reading import Report, read_report

@@ -44,8 +44,8 @@ def command(
       ragbench metrics faithfulness ndcg@10
       ragbench metrics --tier retrieval --json
     """
-    from pytest_ragbench.errors import UsageError
     from pytest_ragbench.metrics.registry import TIERS, all_metrics, find
+    from pytest_ragbench.model.errors import UsageError
 
     if tier is not None and tier not in TIERS:
         raise UsageError(f"unknown tier {tier!r}; tiers: {', '.join(TIERS)}")

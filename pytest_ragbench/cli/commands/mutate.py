@@ -58,10 +58,10 @@ def command(
     """
     from pytest_ragbench.gates.baseline import baseline_of
     from pytest_ragbench.gates.rules import parse_rule, parse_rules
+    from pytest_ragbench.model.thresholds import Scale, parse_threshold
     from pytest_ragbench.mutation.outcome import outcome, text
     from pytest_ragbench.mutation.running import originals, try_out, variants_of
     from pytest_ragbench.report.reading import read_report
-    from pytest_ragbench.thresholds import Scale, parse_threshold
 
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
     settings = settings_of(options)

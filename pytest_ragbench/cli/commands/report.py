@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pytest_ragbench.cli.shared import json_option, note, print_json
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.reading import read_report
 
 

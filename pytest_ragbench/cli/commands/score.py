@@ -23,8 +23,8 @@ from pytest_ragbench.cli.shared import (
 
 if TYPE_CHECKING:
     from pytest_ragbench.batch import Totals
+    from pytest_ragbench.model.thresholds import Threshold
     from pytest_ragbench.settings import Settings
-    from pytest_ragbench.thresholds import Threshold
 
 _DEFAULT = ("faithfulness", "answer_relevancy_holistic")
 
@@ -69,7 +69,7 @@ def command(
       ragbench score logs.csv --share 0.01 -t 'faithfulness>=0.8' --json
     """
     from pytest_ragbench.batch import Job, score_file
-    from pytest_ragbench.errors import QuestionFileError
+    from pytest_ragbench.model.errors import QuestionFileError
 
     limits = _limits(thresholds)
     settings = settings_of(options)
@@ -110,7 +110,7 @@ def command(
 
 def _limits(given: tuple[str, ...]) -> dict[str, Threshold]:
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.thresholds import parse_threshold
+    from pytest_ragbench.model.thresholds import parse_threshold
 
     limits = {}
     for text in given:

@@ -158,7 +158,7 @@ def _opened(store: str | None) -> Backend:
     """The store that the configuration names; UsageError where there is none."""
     from pytest_ragbench import building
     from pytest_ragbench.engine.places import backend_of
-    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.model.errors import UsageError
 
     place = building.store_place(settings_of({"store": store}), _cache())
     opened = backend_of(place)
@@ -178,7 +178,7 @@ def _cache() -> Path | None:
 
 def _try(store: Backend, work: Callable[[], Any]) -> Any:
     from pytest_ragbench.engine.backend import StoreError
-    from pytest_ragbench.errors import UsageError
+    from pytest_ragbench.model.errors import UsageError
 
     try:
         return work()

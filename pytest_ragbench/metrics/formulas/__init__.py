@@ -1,8 +1,8 @@
 """The formulas behind the metrics: plain functions of numbers, ids, texts and vectors.
 
 No judge, no embedder and no pytest in here. A formula returns a finite number, or raises
-:class:`~pytest_ragbench.errors.UsageError` (the caller's data is wrong) or
-:class:`~pytest_ragbench.errors.UndefinedScore` (there is no such number for this data).
+:class:`~pytest_ragbench.model.errors.UsageError` (the caller's data is wrong) or
+:class:`~pytest_ragbench.model.errors.UndefinedScore` (there is no such number for this data).
 
 ===============  ======================================================================
 ``retrieval``    hit rate, MRR, recall, precision, AP, NDCG, R-precision, judged share

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]

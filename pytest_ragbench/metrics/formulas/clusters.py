@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas.retrieval import check_option
 from pytest_ragbench.metrics.formulas.vectors import Floats, Vectors, matrix, unit_rows
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 Ints: TypeAlias = NDArray[np.int64]
 Distance = Literal["cosine", "euclidean"]

@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_ragbench.errors import UndefinedScore, Unscored, UsageError
-from pytest_ragbench.thresholds import Threshold
+from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.thresholds import Threshold
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas.vectors import Vectors, cosine_matrix, cosines, matrix
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 CACHE_THRESHOLD = 0.85
 

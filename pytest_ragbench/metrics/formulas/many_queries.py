@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_ragbench.errors import Unscored, UsageError
 from pytest_ragbench.metrics.formulas.coverage import Aggregate, mean_of
 from pytest_ragbench.metrics.formulas.retrieval import (
     LARGEST_GRADE,
@@ -26,8 +25,9 @@ from pytest_ragbench.metrics.formulas.retrieval import (
     check_k,
     check_option,
 )
-from pytest_ragbench.samples import ids, relevance
-from pytest_ragbench.thresholds import Threshold
+from pytest_ragbench.model.errors import Unscored, UsageError
+from pytest_ragbench.model.samples import ids, relevance
+from pytest_ragbench.model.thresholds import Threshold
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
 from pytest_ragbench.metrics.formulas.verdicts import average_precision, normalize_text, share
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.text import detect_language, tokens
 
 Tokenize: TypeAlias = Callable[[str], list[str]]

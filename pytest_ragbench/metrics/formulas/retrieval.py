@@ -20,8 +20,8 @@ from math import log2
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
-from pytest_ragbench.samples import ids, relevance
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import ids, relevance
 
 Relevant: TypeAlias = Mapping[Any, float] | Iterable[Any]
 """Relevant ids, or ``{id: grade}``."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_ragbench.errors import EmbeddingError
+from pytest_ragbench.model.errors import EmbeddingError
 
 Floats: TypeAlias = NDArray[np.float64]
 Vectors: TypeAlias = "ArrayLike | Sequence[ArrayLike]"

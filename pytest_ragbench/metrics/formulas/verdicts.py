@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pytest_ragbench.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 if TYPE_CHECKING:  # every judged run imports this module: numpy only where there is a table
     import numpy as np

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.questions import columns
 from pytest_ragbench.questions.reading import Row, Source
 

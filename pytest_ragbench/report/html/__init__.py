@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.html.rows import (

@@ -16,7 +16,7 @@ from pytest_ragbench import (
     assert_metric,
 )
 from pytest_ragbench.metrics.registry import find
-from pytest_ragbench.thresholds import Scale, parse_threshold
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from tests.cases import product
 from tests.cases.gating import gated, own_metric, scale_like
 from tests.cases.outcomes import Outcome, observe

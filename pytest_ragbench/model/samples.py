@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 Relevance = Mapping[str, float]
 """Graded relevance: document id -> grade; a grade above 0 means relevant."""

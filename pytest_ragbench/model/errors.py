@@ -29,7 +29,7 @@ class QualityFailure(AssertionError):
     """A score missed its threshold.
 
     ``str()`` gives the whole failure text; its first line can stand alone.
-    ``scores`` holds the :class:`~pytest_ragbench.scores.Score` of each metric that missed (one, or
+    ``scores`` holds the :class:`~pytest_ragbench.model.scores.Score` of each metric that missed (one, or
     several for ``assert_quality``).
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pytest_ragbench.errors import UsageError
+from pytest_ragbench.model.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class JudgeReply:
 class Score:
     """The value of one metric for one sample (or for a set of them).
 
-    Always finite: what has no value raises :class:`~pytest_ragbench.errors.Unscored`.
+    Always finite: what has no value raises :class:`~pytest_ragbench.model.errors.Unscored`.
     ``float(score)`` gives the value.
 
     Raises

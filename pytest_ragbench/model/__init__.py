@@ -1,0 +1,1 @@
+"""Plain data that every room uses: samples, scores, thresholds, errors. No I/O, and nothing of pytest."""
