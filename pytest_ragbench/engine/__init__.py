@@ -8,27 +8,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_ragbench.engine.calls import Call as Call
+    from pytest_ragbench.engine.calls import Fetched as Fetched
+    from pytest_ragbench.engine.calls import Sender as Sender
+    from pytest_ragbench.engine.calls import Sent as Sent
+    from pytest_ragbench.engine.calls import Transient as Transient
     from pytest_ragbench.engine.core import Engine as Engine
     from pytest_ragbench.engine.core import Limits as Limits
-    from pytest_ragbench.engine.requests import Fetched as Fetched
     from pytest_ragbench.engine.requests import Request as Request
-    from pytest_ragbench.engine.requests import Sender as Sender
-    from pytest_ragbench.engine.requests import Sent as Sent
-    from pytest_ragbench.engine.requests import Transient as Transient
     from pytest_ragbench.engine.store import Store as Store
 
 _HOMES = {
+    "Call": "calls",
     "Engine": "core",
     "Limits": "core",
-    "Fetched": "requests",
+    "Fetched": "calls",
     "Request": "requests",
-    "Sender": "requests",
-    "Sent": "requests",
-    "Transient": "requests",
+    "Sender": "calls",
+    "Sent": "calls",
+    "Transient": "calls",
     "Store": "store",
 }
 
-__all__ = ["Engine", "Fetched", "Limits", "Request", "Sender", "Sent", "Store", "Transient"]
+__all__ = ["Call", "Engine", "Fetched", "Limits", "Request", "Sender", "Sent", "Store", "Transient"]
 
 
 def __getattr__(name: str) -> Any:

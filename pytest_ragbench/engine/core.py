@@ -15,15 +15,16 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pytest_ragbench.engine.backend import Kept
 from pytest_ragbench.engine.board import Budget, Caps
 from pytest_ragbench.engine.books import Books
+from pytest_ragbench.engine.calls import Adapters, Call, Following, Sender
 from pytest_ragbench.engine.keys import digest_of, payload_text
 from pytest_ragbench.engine.lookahead import Advance, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
@@ -130,10 +131,44 @@ class Engine:
         if self._running is not None and provider in self._running.providers:
             self._running.providers[provider].limits = limits
 
-    async def fetch(self, request: Request[T]) -> Fetched[T]:
-        """The value of a request: from the store, from a fetch under way, or fetched now.
+    @overload
+    async def fetch(self, request: Request[T]) -> Fetched[T]: ...
+
+    @overload
+    async def fetch(
+        self,
+        request: Call,
+        read: Callable[[Any], T],
+        *,
+        following: Following | None = None,
+        send: Callable[[Sender], Awaitable[Any]] | None = None,
+    ) -> Fetched[T]: ...
+
+    async def fetch(
+        self,
+        request: Request[T] | Call,
+        read: Callable[[Any], T] | None = None,
+        *,
+        following: Following | None = None,
+        send: Callable[[Sender], Awaitable[Any]] | None = None,
+    ) -> Fetched[T]:
+        """The value of a call: from the store, from a fetch under way, or fetched now.
 
         May be awaited on any loop. A fetch goes on while at least one waiter is left.
+
+        Parameters
+        ----------
+        request
+            What is asked.
+        read
+            Payload -> value. Raises :class:`~pytest_ragbench.model.errors.Unscored` where the payload is no
+            answer; then nothing is kept. A stored payload that can't be read counts as not stored.
+        following
+            Where one call may take several turns: the payloads so far -> the body of the next turn, or None.
+            What is kept, and read, is then the list of payloads.
+        send
+            Sends the call in the place of its adapter: for functions of the user's, which only the asking
+            process has.
 
         Raises
         ------
@@ -143,6 +178,9 @@ class Engine:
             Of the request's ``failure`` class, or whatever ``fetch`` and ``read`` raise. Errors are
             never stored; all who wait in this process get the same one.
         """
+        if isinstance(request, Call):
+            assert read is not None
+            request = self._request_of(request, read, following, send)
         if self.replays(request.kind):
             return self._replayed(request)
         running = self._start()
@@ -150,6 +188,9 @@ class Engine:
             return await self.bring(self.fetch(request))
         if request.scope == "none":
             return await self._fetch_unshared(request, running)
+        return await self._fetch_shared(request, running)
+
+    async def _fetch_shared(self, request: Request[T], running: Running) -> Fetched[T]:
         digest = digest_of(request, self._run_id)
         ahead = looking_ahead.get()
         advance = None if ahead else await self._advance(digest, running)
@@ -302,7 +343,19 @@ class Engine:
             place, run_id, self._session, loop, warn, alone=self._alone, folder=self._meeting
         )
         shelf = Shelf(backend_of(place), run_id, loop, warn)
-        return Running(thread, shelf, meeting, Budget(self._caps, meeting.board))
+        return Running(thread, shelf, meeting, Budget(self._caps, meeting.board), Adapters(self))
+
+    def _request_of(
+        self,
+        call: Call,
+        read: Callable[[Any], T],
+        following: Following | None,
+        send: Callable[[Sender], Awaitable[Any]] | None,
+    ) -> Request[T]:
+        async def by_adapter(sender: Sender) -> Any:
+            return await self._start().adapters.send(call, sender, following)
+
+        return Request(call.kind, call.provider, call.key, send or by_adapter, read, call.scope, call.failure)
 
     async def _advance(self, digest: str, running: Running) -> Advance | None:
         try:

@@ -1,53 +1,20 @@
-"""What goes into the engine and what comes out. Plain data, no I/O."""
+"""A request with closures, and what a fetch brought. New code says what it asks as data: a
+:class:`~pytest_ragbench.engine.calls.Call`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from pytest_ragbench.model.errors import RagbenchError, Unscored
+from pytest_ragbench.engine.calls import Fetched, Kind, Scope, Sender, Sent, Transient
+from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.model.scores import Usage
 
+__all__ = ["Fetched", "Kind", "Obtained", "Request", "Scope", "Sender", "Sent", "Transient"]
+
 T = TypeVar("T")
-
-Kind = Literal["rag", "judge", "embedding"]
-Scope = Literal["store", "run", "none"]
-"""How long a reply is kept: for later runs too, for this run (all its workers), or not at all."""
-
-
-class Transient(RagbenchError):
-    """One attempt failed in a way that can heal: timeout, connection error, 408/409/429/5xx.
-
-    Parameters
-    ----------
-    message
-        What happened, in one line, with URL (no secrets) and status.
-    code
-        ``"timeout"``, ``"connection"``, ``"http_429"`` ...
-    retry_after
-        Seconds that the server asked for, already parsed from either form of the header.
-    """
-
-    def __init__(self, message: str, *, code: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.retry_after = retry_after
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The result of one successful attempt: raw reply as JSON values, and the tokens it took."""
-
-    payload: Any
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class Sender(Protocol):
-    """Makes one call: waits for a slot, bounds its time, retries what can heal, counts it."""
-
-    async def __call__(self, attempt: Callable[[], Awaitable[Sent]], /) -> Sent: ...
 
 
 @dataclass(frozen=True)
@@ -86,20 +53,6 @@ class Request(Generic[T]):
         """The provider's model that is asked, where there is one."""
         model = self.key.get("model")
         return model if isinstance(model, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched(Generic[T]):
-    """A value, and what it took.
-
-    ``usage`` and ``duration`` (seconds) are those of this run; both are zero where the payload was
-    stored (``cached``).
-    """
-
-    value: T
-    usage: Usage = field(default_factory=Usage)
-    duration: float = 0.0
-    cached: bool = False
 
 
 @dataclass(frozen=True)

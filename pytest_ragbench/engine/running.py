@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from pytest_ragbench.engine.board import Budget
+from pytest_ragbench.engine.calls import Adapters
 from pytest_ragbench.engine.lookahead import Advances
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.meeting import Meeting
@@ -44,11 +45,14 @@ class Flight:
 class Running:
     """What an engine has while it runs, in one process."""
 
-    def __init__(self, thread: LoopThread, shelf: Shelf, meeting: Meeting, budget: Budget) -> None:
+    def __init__(
+        self, thread: LoopThread, shelf: Shelf, meeting: Meeting, budget: Budget, adapters: Adapters
+    ) -> None:
         self.thread = thread
         self.shelf = shelf
         self.meeting = meeting
         self.budget = budget
+        self.adapters = adapters
         self.providers: dict[str, Provider] = {}
         self.flights: dict[str, Flight] = {}
         self.sending: dict[str, CountingSender] = {}
