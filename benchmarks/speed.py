@@ -88,9 +88,12 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(command: list[str], where: Path) -> tuple[float, int, int]:
-    """Seconds, peak of the summed resident memory (MB), exit code. :func:`cpu` tells what it computed."""
-    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
+def measured(command: list[str], where: Path, package: Path = HERE.parent) -> tuple[float, int, int]:
+    """Seconds, peak of the summed resident memory (MB), exit code. :func:`cpu` tells what it computed.
+
+    ``package``: the checkout whose pytest_ragbench is imported.
+    """
+    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(package)}
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     began, peak = time.perf_counter(), 0
     with (where / "output.txt").open("w") as output:
