@@ -12,24 +12,25 @@ __version__ = "0.1.0"
 
 _HOME = {
     "RagSample": "model.samples",
+    "RagSamples": "model.sample_sets",
     "Question": "model.samples",
     "Score": "model.scores",
     "Finding": "model.scores",
     "Usage": "model.scores",
     "Threshold": "model.thresholds",
-    "score": "assertions",
-    "ascore": "assertions",
-    "aassert_metric": "assertions",
-    "aassert_quality": "assertions",
-    "assert_metric": "assertions",
-    "assert_quality": "assertions",
-    "assert_faithfulness": "assertions",
-    "assert_answer_relevancy": "assertions",
-    "assert_semantic_similarity": "assertions",
-    "assert_search_rag": "assertions",
-    "assert_abstains": "assertions",
+    "score": "assertions.samples",
+    "ascore": "assertions.samples",
+    "aassert_metric": "assertions.samples",
+    "aassert_quality": "assertions.samples",
+    "assert_metric": "assertions.samples",
+    "assert_quality": "assertions.samples",
+    "assert_faithfulness": "assertions.samples",
+    "assert_answer_relevancy": "assertions.samples",
+    "assert_semantic_similarity": "assertions.samples",
+    "assert_search_rag": "assertions.samples",
+    "assert_abstains": "assertions.samples",
     "assert_expected": "expectations",
-    "assert_retrieval": "aggregates",
+    "assert_retrieval": "assertions.sets",
     "assert_answer_accuracy": "asserts",
     "assert_answer_correctness": "asserts",
     "assert_answer_relevancy_holistic": "asserts",
@@ -83,11 +84,11 @@ _HOME = {
     "assert_silhouette": "asserts",
     "assert_string_similarity": "asserts",
     "assert_token_f1": "asserts",
-    "assert_over": "sets",
+    "assert_over": "assertions.sets",
     "assert_same_meaning": "variants",
     "shuffled_contexts": "variants",
     "with_distractor": "variants",
-    "score_over": "sets",
+    "score_over": "assertions.sets",
     "metric": "metrics.registry",
     "Metric": "metrics.registry",
     "Tools": "metrics.tools",
@@ -106,40 +107,42 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
-    from pytest_ragbench.aggregates import assert_retrieval as assert_retrieval
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         aassert_metric as aassert_metric,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         aassert_quality as aassert_quality,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         ascore as ascore,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_abstains as assert_abstains,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_answer_relevancy as assert_answer_relevancy,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_faithfulness as assert_faithfulness,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_metric as assert_metric,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_quality as assert_quality,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_search_rag as assert_search_rag,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         assert_semantic_similarity as assert_semantic_similarity,
     )
-    from pytest_ragbench.assertions import (
+    from pytest_ragbench.assertions.samples import (
         score as score,
     )
+    from pytest_ragbench.assertions.sets import assert_over as assert_over
+    from pytest_ragbench.assertions.sets import assert_retrieval as assert_retrieval
+    from pytest_ragbench.assertions.sets import score_over as score_over
     from pytest_ragbench.asserts import (
         assert_answer_accuracy as assert_answer_accuracy,
     )
@@ -330,6 +333,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.model.errors import (
         UsageError as UsageError,
     )
+    from pytest_ragbench.model.sample_sets import RagSamples as RagSamples
     from pytest_ragbench.model.samples import Question as Question
     from pytest_ragbench.model.samples import RagSample as RagSample
     from pytest_ragbench.model.scores import Finding as Finding
@@ -337,8 +341,6 @@ if TYPE_CHECKING:
     from pytest_ragbench.model.scores import Usage as Usage
     from pytest_ragbench.model.thresholds import Threshold as Threshold
     from pytest_ragbench.questions import load_questions as load_questions
-    from pytest_ragbench.sets import assert_over as assert_over
-    from pytest_ragbench.sets import score_over as score_over
     from pytest_ragbench.variants import assert_same_meaning as assert_same_meaning
     from pytest_ragbench.variants import shuffled_contexts as shuffled_contexts
     from pytest_ragbench.variants import with_distractor as with_distractor

@@ -1,6 +1,6 @@
 """One helper a metric: ``assert_<metric>(sample, threshold, **options)``.
 
-They are :func:`~pytest_ragbench.assertions.assert_metric` and :func:`~pytest_ragbench.sets.assert_over` under
+They are ``assert_metric`` and ``assert_over`` under
 names that read well in a test; what they raise is said there. Any other registered metric, one of your own
 too, has its ``assert_<name>`` as well: it is made when it is first asked for.
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.assertions import ThresholdLike, assert_metric
+from pytest_ragbench.assertions.samples import assert_metric
+from pytest_ragbench.assertions.sets import assert_over
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.sets import Items, assert_over
+from pytest_ragbench.scoring import Items, ThresholdLike
 
 # --- one sample --------------------------------------------------------------------------------
 

@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
+from pytest_ragbench.scoring.context import Context
 
 if TYPE_CHECKING:
-    from pytest_ragbench.embeddings import Embedder
-    from pytest_ragbench.engine import Engine
-    from pytest_ragbench.judge.base import Judge
-    from pytest_ragbench.metrics.registry import Metric
     from pytest_ragbench.model.thresholds import Threshold
     from pytest_ragbench.mutation.running import Original
-    from pytest_ragbench.settings import Settings
+    from pytest_ragbench.scoring.requests import Prepared
 
 
 @dataclass(frozen=True)
@@ -46,13 +43,9 @@ class Result:
 
 
 @dataclass
-class Runtime:
-    """How to get at things, lazily."""
+class Runtime(Context):
+    """What the helpers of a running test get at, lazily, and where they leave what they found out."""
 
-    settings: Callable[[], Settings]
-    engine: Callable[[], Engine]
-    judge: Callable[[], Judge]
-    embedder: Callable[[], Embedder]
     results: list[Result] = field(default_factory=list)
     waiting: Callable[[], None] = lambda: None
     """Called when the test is about to wait for replies: the moment to ask for others ahead."""
@@ -63,24 +56,13 @@ class Runtime:
     def record(self, result: Result) -> None:
         self.results.append(result)
 
-    def keep(
-        self,
-        metric: Metric,
-        sample: RagSample,
-        limit: Threshold,
-        found: Score,
-        *,
-        part: str | None = None,
-        **how: Any,
-    ) -> None:
-        """What passed, for ``--ragbench-mutate``, with its ``options``, ``judge`` and ``embedder``."""
+    def keep(self, prepared: Prepared, limit: Threshold, found: Score, *, part: str | None = None) -> None:
+        """What passed, for ``--ragbench-mutate``; ``part``: the grade, where the metric has several."""
         if self.tried is None:
             return
-        from pytest_ragbench.metrics.voting import votes_for
         from pytest_ragbench.mutation.running import original_of
 
-        votes = votes_for(self.settings(), sample)
-        kept = original_of(metric, sample, limit, found, part=part, votes=votes, **how)
+        kept = original_of(prepared, limit, found, part=part)
         if kept is not None:
             self.tried.append(kept)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from pytest_ragbench.assertions import ThresholdLike, assert_metric
+from pytest_ragbench.assertions.samples import assert_metric
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
+from pytest_ragbench.scoring import ThresholdLike
 
 
 def shuffled_contexts(sample: RagSample, seed: int = 0) -> RagSample:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find, is_ours
-from pytest_ragbench.metrics.scoring import as_asked, check_judge, compute, configured, fitted
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
+from pytest_ragbench.scoring import MetricSetup, ScoreRequest, ThresholdLike, context_of, score
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -30,6 +30,8 @@ class Scorer:
         Make the calls, and say whom to ask.
     judge, embedder
         In place of the configured ones: whatever a fixture of that name may return.
+    thresholds
+        By metric: what votes and second judges are counted by, before those of the configuration.
 
     Raises
     ------
@@ -46,21 +48,25 @@ class Scorer:
         *,
         judge: object = None,
         embedder: object = None,
+        thresholds: Mapping[str, ThresholdLike] | None = None,
     ) -> None:
-        from pytest_ragbench import building
-
         if not names:
             raise UsageError("no metric is named; `ragbench metrics` lists them")
-        self.options = {name: configured(settings, name, {}) for name in dict.fromkeys(names)}
-        self._found = {name: _metric(name) for name in self.options}
-        self.metrics = {name: as_asked(self._found[name], options) for name, options in self.options.items()}
-        asking = [metric for metric in self.metrics.values() if metric.tasks]
-        self.judge = building.judge(judge, engine, settings) if asking else None
-        for metric in asking:
-            check_judge(metric, self.judge)  # type: ignore[arg-type]
-        embeds = any(metric.embedder for metric in self.metrics.values())
-        self.embedder = building.embedder(embedder, engine, settings) if embeds else None
-        self.waits = embeds or any(
+        context = context_of(engine, settings, judge=judge, embedder=embedder)
+        nobody = RagSample("")
+        self._setups = {
+            name: MetricSetup(
+                context, ScoreRequest(metric=name, sample=nobody, threshold=(thresholds or {}).get(name))
+            )
+            for name in dict.fromkeys(names)
+        }
+        self.metrics = {name: setup.metric for name, setup in self._setups.items()}
+        # Built now, so that a judge that can't serve is refused before the file is read.
+        judges = [setup.judge_for() for setup in self._setups.values() if setup.metric.tasks]
+        self.judge = judges[0] if judges else None
+        embedders = [setup.embedder_for() for setup in self._setups.values() if setup.metric.embedder]
+        self.embedder = embedders[0] if embedders else None
+        self.waits = bool(embedders) or any(
             metric.tasks or not is_ours(metric.compute) for metric in self.metrics.values()
         )
         """Whether a score may have to be waited for; the rest is arithmetic, and gains nothing by tasks."""
@@ -87,9 +93,7 @@ class Scorer:
 
     async def _one(self, name: str, sample: RagSample) -> Outcome:
         try:
-            options = self.options[name]
-            metric = fitted(self._found[name], sample, options)
-            return await compute(metric, sample, judge=self.judge, embedder=self.embedder, options=options)
+            return await score(self._setups[name].prepare(sample))
         except RagbenchError as error:
             return error
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.tasks import VerifyClaims
-from pytest_ragbench.metrics.scoring import check, check_judge, compute, needs_embedder
+from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.metrics.tools import Tools, Verdicts
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
-from pytest_ragbench.model.thresholds import parse_threshold
+from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.scoring import Context, Prepared, ScoreRequest, prepare, score_all
+from pytest_ragbench.settings import Settings
 
-DEFAULT = ">=0.5"
+DEFAULT_THRESHOLD = ">=0.5"
 """For the whole score of a label that names no threshold."""
 
 
-def check_labels(labels: Sequence[Label], judge: Judge, verdicts: Verdicts = "json") -> None:
-    """Refuse labels that can't be asked again, before any call. ``verdicts``: how.
+def check_labels(
+    labels: Sequence[Label], judge: Judge, verdicts: Verdicts | None = None, settings: Settings | None = None
+) -> None:
+    """Refuse labels that can't be asked again, before any call.
+
+    Parameters
+    ----------
+    verdicts
+        How they are to be asked; None: as configured.
+    settings
+        Of the run; None: the defaults.
 
     Raises
     ------
@@ -34,24 +44,18 @@ def check_labels(labels: Sequence[Label], judge: Judge, verdicts: Verdicts = "js
             f"the judge {judge.name!r} does not tell how probable its words are; ask a provider's model or a gguf "
             "file, or ask for JSON verdicts"
         )
+    context = _context(judge, settings)
     for label in labels:
-        if label.claim is not None:
-            if label.contexts is None:
-                raise UsageError(f"label {label.name}: there are no contexts to verify the claim against")
-            continue
-        metric = check(label.metric, sample_of(label), _options(verdicts))
-        check_judge(metric, judge)
-        if needs_embedder(metric, sample_of(label)):
-            raise UsageError(
-                f"label {label.name}: {label.metric} needs an embedder; it can't be calibrated here"
-            )
+        if label.claim is not None and label.contexts is None:
+            raise UsageError(f"label {label.name}: there are no contexts to verify the claim against")
+        prepare_label(context, label, _options(verdicts))
 
 
 def sample_of(label: Label) -> RagSample:
-    """What was judged."""
+    """What was judged; of a claim, the claim in the place of the answer."""
     return RagSample(
         label.question or "",
-        label.answer,
+        label.answer if label.claim is None else label.claim,
         label.contexts,
         reference=label.reference,
         id=label.question_id,
@@ -64,49 +68,108 @@ async def ask_again(
     judge: Judge,
     *,
     repeat: int = 0,
-    verdicts: Verdicts = "json",
+    verdicts: Verdicts | None = None,
     yes_from: float = 0.5,
     fresh: bool = False,
+    settings: Settings | None = None,
 ) -> list[Label]:
-    """The labels with what ``judge`` says now. ``repeat`` above 0: by calls of their own, past what is stored.
-    ``fresh``: asked in this run, whatever earlier ones stored.
+    """The labels with what ``judge`` says now: as a run would score them, with its votes and panel.
 
     A verdict is None where the judge failed. By probability a claim has a value, too: P(yes).
+
+    Parameters
+    ----------
+    repeat
+        Above 0: by calls of their own, past what is stored.
+    verdicts, yes_from
+        How verdicts are asked for; None: as configured.
+    fresh
+        Asked in this run, whatever earlier ones stored.
+    settings
+        Of the run; None: the defaults (one vote).
     """
-    return list(
-        await asyncio.gather(*(_one(label, judge, repeat, verdicts, yes_from, fresh) for label in labels))
+    context = _context(judge, settings)
+    options = _options(verdicts, yes_from)
+    prepared = [prepare_label(context, label, options, repeat=repeat, fresh=fresh) for label in labels]
+    outcomes = await score_all(prepared)
+    return [
+        _with_verdict(label, each, outcome, judge)
+        for label, each, outcome in zip(labels, prepared, outcomes, strict=True)
+    ]
+
+
+def prepare_label(
+    context: Context, label: Label, options: Mapping[str, Any], *, repeat: int = 0, fresh: bool = False
+) -> Prepared:
+    """The label as a request that has passed all checks.
+
+    Raises
+    ------
+    UsageError
+        It can't be asked again.
+    """
+    request = ScoreRequest(
+        metric=label.metric if label.claim is None else _claim_metric(label.metric),
+        sample=sample_of(label),
+        options=options,
+        threshold=DEFAULT_THRESHOLD if label.claim is not None else label.threshold or DEFAULT_THRESHOLD,
+        repeat=repeat,
+        fresh=fresh,
     )
+    return prepare(context, request)
 
 
-def _options(verdicts: Verdicts, yes_from: float = 0.5) -> dict[str, Any]:
-    return {} if verdicts == "json" else {"verdicts": verdicts, "yes_from": yes_from}
+def _context(judge: Judge, settings: Settings | None) -> Context:
+    chosen = settings or Settings()
+
+    def absent() -> Any:
+        raise UsageError("a metric that needs an embedder can't be calibrated here")
+
+    return Context(settings=lambda: chosen, engine=absent, judge=lambda: judge, embedder=absent)
 
 
-async def _one(
-    label: Label, judge: Judge, repeat: int, verdicts: Verdicts, yes_from: float, fresh: bool
-) -> Label:
+def _options(verdicts: Verdicts | None, yes_from: float = 0.5) -> dict[str, Any]:
+    match verdicts:
+        case None:
+            return {}
+        case "json":
+            return {"verdicts": "json"}
+        case _:
+            return {"verdicts": verdicts, "yes_from": yes_from}
+
+
+def _claim_metric(name: str) -> Metric:
+    """The verdict on one claim as a metric of the name under which it is configured."""
+    return Metric(
+        name=name, compute=_verify_claim, tier="generation", needs=("contexts",), tasks=("verify_claims",),
+        without_contexts=None,
+    )  # fmt: skip
+
+
+async def _verify_claim(sample: RagSample, tools: Tools) -> Score:
+    task = VerifyClaims((sample.answer or "",), tuple(sample.contexts or ()), sample.question)
+    [verdict] = (await tools.ask(task)).in_order()
+    finding = Finding(
+        sample.answer or "", verdict.verdict, verdict.reason, verdict.chunk, verdict.probability
+    )
+    return tools.score(sample, float(verdict.verdict), reason=verdict.reason, evidence=[finding])
+
+
+def _with_verdict(label: Label, prepared: Prepared, outcome: Score | Exception, judge: Judge) -> Label:
     changes: dict[str, Any] = {"judge": judge.name, "verdict": None, "value": None, "reason": ""}
-    try:
-        if label.claim is not None:
-            task = VerifyClaims((label.claim,), label.contexts or (), label.question or "")
-            tools = Tools(label.metric, judge, None, repeat=repeat, fresh=fresh, lang=label.lang)
-            tools.verdicts, tools.yes_from = verdicts, yes_from
-            [verdict] = (await tools.ask(task)).in_order()
-            changes |= {"verdict": verdict.verdict, "value": verdict.probability, "reason": verdict.reason}
-        else:
-            sample = sample_of(label)
-            options = _options(verdicts, yes_from)
-            metric = check(label.metric, sample, options)
-            tools = Tools(metric.name, judge, None, repeat=repeat, fresh=fresh)
-            score = await compute(metric, sample, judge=judge, embedder=None, options=options, tools=tools)
-            limit = parse_threshold(label.threshold or DEFAULT, metric.scale)
-            changes |= {
-                "verdict": limit.met(score.value),
-                "value": score.value,
-                "reason": score.error_message or score.reason,
-            }
-    except UndefinedScore:
-        pass
-    except Unscored as error:
-        changes["reason"] = str(error).partition("\n")[0]
+    match outcome:
+        case Score():
+            assert prepared.limit is not None
+            changes["verdict"] = prepared.limit.met(outcome.value)
+            changes["reason"] = outcome.error_message or outcome.reason
+            if label.claim is None:
+                changes["value"] = outcome.value
+            elif outcome.evidence:
+                changes["value"] = outcome.evidence[0].value
+        case UndefinedScore():
+            pass
+        case Unscored():
+            changes["reason"] = str(outcome).partition("\n")[0]
+        case _:
+            raise outcome
     return label.model_copy(update=changes)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragbench import runtime
-from pytest_ragbench.assertions import ThresholdLike, _chosen
 from pytest_ragbench.model.errors import JudgeError, QualityFailure, UsageError
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
+from pytest_ragbench.scoring import ThresholdLike
 
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.agreement import Agreement
@@ -68,9 +68,9 @@ def assert_judge_agreement(
         raise UsageError('assert_judge_agreement was given no threshold: write kappa=">=0.6"')
     known = read_labels(Path(labels)) if isinstance(labels, (str, Path)) else list(labels)
     here = runtime.current()
-    chosen = _chosen(here, "judge", judge)
-    check_labels(known, chosen)
-    asked = here.engine().wait(ask_again(known, chosen))
+    chosen, settings = here.judge_for(judge), here.settings()
+    check_labels(known, chosen, settings=settings)
+    asked = here.engine().wait(ask_again(known, chosen, settings=settings), meanwhile=here.waiting)
     failed = [label for label in asked if label.verdict is None]
     if len(asked) - len(failed) < coverage * len(asked) - 1e-9:
         first = failed[0].reason or "no verdict"

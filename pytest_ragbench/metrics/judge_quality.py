@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_ragbench.judge.fields import yes_no
+from pytest_ragbench.metrics.checks import check_sample
 from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
-from pytest_ragbench.metrics.scoring import check, compute
 from pytest_ragbench.metrics.steps import NOBODY, choice
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 
@@ -40,48 +39,15 @@ def _adapt_by(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"tasks": (), "embedder": False}
     if by is None:
         raise UsageError('name the metric that the judge is watched at: by="faithfulness"')
-    metrics = [check(by, sample, options.get("options") or {}) for sample in items]
+    metrics = [check_sample(by, sample, options.get("options") or {}) for sample in items]
     if not any(known.tasks for known in metrics):
         raise UsageError(f"by={by!r} asks no judge, so it can't tell how good one is")
     return {
         "tasks": metrics[0].tasks,
         "embedder": any(known.embedder for known in metrics),
         "needs": metrics[0].needs,
+        "watches_judge": True,
     }
-
-
-@dataclass
-class _Outcome:
-    """One scoring of one sample: a value, or what took its place."""
-
-    value: float | None = None
-    error: Unscored | None = None
-    durations: list[float] = field(default_factory=list)
-
-    @property
-    def failed(self) -> bool:
-        """The judge failed. A metric that is undefined for a sample is no fault of the judge."""
-        return self.error is not None and not isinstance(self.error, UndefinedScore)
-
-
-async def _scored(
-    samples: Sequence[RagSample], tools: Tools, by: str, options: Mapping[str, Any], repeat: int
-) -> list[_Outcome]:
-    async def one(sample: RagSample) -> _Outcome:
-        known = check(by, sample, options)
-        own = Tools(known.name, tools.judge, tools.embedder, repeat=tools.repeat + repeat)
-        outcome = _Outcome(durations=own.durations)
-        try:
-            score = await compute(
-                known, sample, judge=tools.judge, embedder=tools.embedder, options=options, tools=own
-            )
-            outcome.value = score.value
-        except Unscored as error:
-            outcome.error = error
-        tools.include(own)
-        return outcome
-
-    return list(await asyncio.gather(*(one(sample) for sample in samples)))
 
 
 # --- consistency -------------------------------------------------------------------------------
@@ -130,7 +96,7 @@ async def judge_consistency(
         known = find(by or "")
         scale = scale or (known.low, known.high)
         once, twice = await asyncio.gather(
-            *(_scored(items, tools, by or "", options or {}, repeat) for repeat in (0, 1))
+            *(tools.score_samples(by or "", items, options or {}, repeat) for repeat in (0, 1))
         )
         pairs: list[tuple[Any, Any]] = [(one.value, two.value) for one, two in zip(once, twice, strict=True)]
         labels = [sample.label for sample in items]
@@ -190,7 +156,7 @@ async def judge_error_rate(
     from pytest_ragbench.metrics.formulas import agreement
 
     if _are_samples(items):
-        outcomes = await _scored(items, tools, by or "", options or {}, 0)
+        outcomes = await tools.score_samples(by or "", items, options or {})
         failures: list[tuple[str, Exception | None]] = [
             (sample.label, one.error) for sample, one in zip(items, outcomes, strict=True) if one.failed
         ]
@@ -239,7 +205,7 @@ async def judge_latency(
     from pytest_ragbench.metrics.formulas import agreement
 
     if _are_samples(items):
-        outcomes = await _scored(items, tools, by or "", options or {}, 0)
+        outcomes = await tools.score_samples(by or "", items, options or {})
         seconds = [duration for outcome in outcomes for duration in outcome.durations]
     else:
         seconds = [float(item) for item in items]

@@ -68,7 +68,7 @@ class Metric:
         ``"sample"``, or ``"set"`` for what is computed over a set at once.
     adapt
         Checks the options against a sample, and returns what they change here (fields by name): needs,
-        tasks, embedder, direction.
+        tasks, embedder, direction, whether it watches its judge.
     """
 
     name: str
@@ -85,6 +85,8 @@ class Metric:
     options: Mapping[str, Any] = field(default_factory=dict)
     of: Of = "sample"
     adapt: Adapt | None = None
+    watches_judge: bool = False
+    """Whether it scores samples by another metric (``tools.score_samples``) and judges the judge by that."""
 
     @cached_property
     def scale(self) -> Scale:
@@ -385,6 +387,17 @@ def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
             )
 
 
+QUESTION_FIELDS = frozenset(
+    {"reference", "reference_contexts", "relevant_ids", "relevant_urls", "cluster", "session"}
+)
+"""Sample fields that the question file gives; the others come with the reply of the system under test."""
+
+
+def lacks(sample: RagSample, name: str) -> bool:
+    """Whether the sample's field ``name`` holds nothing that a metric could be computed from."""
+    return _lack(name, getattr(sample, name), sample) is not None
+
+
 def check_needs(metric: Metric, sample: RagSample) -> None:
     """Refuse a sample that the metric can't be computed from, before anything is asked.
 
@@ -456,6 +469,7 @@ __all__ = [
     "ENTRY_POINTS",
     "JUDGE_BANDS",
     "NO_BANDS",
+    "QUESTION_FIELDS",
     "RETRIEVAL_BANDS",
     "TIERS",
     "Metric",
@@ -465,6 +479,7 @@ __all__ = [
     "check_options",
     "find",
     "is_ours",
+    "lacks",
     "metric",
     "named",
 ]

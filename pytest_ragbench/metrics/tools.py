@@ -1,12 +1,12 @@
-"""What a formula may use: a judge to ask, an embedder, and a book of what that took."""
+"""What a formula may use: a judge to ask, an embedder, and a record of what that took."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, JudgeReply, Score, Usage
 
@@ -17,6 +17,49 @@ if TYPE_CHECKING:
     from pytest_ragbench.judge.base import Judge, R, Task
 
 Verdicts = Literal["json", "probability"]
+
+
+@dataclass(frozen=True)
+class SampleOutcome:
+    """One scoring of one sample: its score, or what took its place, and what that used."""
+
+    found: Score | Unscored
+    used: tuple[Tools, ...] = ()
+    """Of each computation: one, or one a vote and member of a panel."""
+
+    @property
+    def value(self) -> float | None:
+        return self.found.value if isinstance(self.found, Score) else None
+
+    @property
+    def error(self) -> Unscored | None:
+        return None if isinstance(self.found, Score) else self.found
+
+    @property
+    def failed(self) -> bool:
+        """The judge failed. A metric that is undefined for a sample is no fault of the judge."""
+        return self.error is not None and not isinstance(self.error, UndefinedScore)
+
+    @property
+    def durations(self) -> list[float]:
+        """Seconds of each reply that was not stored."""
+        return [seconds for tools in self.used for seconds in tools.durations]
+
+
+class SampleScorer(Protocol):
+    """Scores samples by another metric. Handed in, since metrics know nothing of votes and panels."""
+
+    async def __call__(
+        self, name: str, samples: Sequence[RagSample], options: Mapping[str, Any], repeat: int
+    ) -> list[SampleOutcome]:
+        """In the order of the samples; ``repeat`` above 0 asks anew.
+
+        Raises
+        ------
+        UsageError
+            Metric, options or a sample are wrong; before any call.
+        """
+        ...
 
 
 @dataclass
@@ -47,6 +90,26 @@ class Tools:
     durations: list[float] = field(default_factory=list)
     """Seconds of each reply that was not stored."""
     replies: list[JudgeReply] = field(default_factory=list)
+    scorer: SampleScorer | None = None
+    """Of metrics that watch their judge at another metric."""
+
+    async def score_samples(
+        self, name: str, samples: Sequence[RagSample], options: Mapping[str, Any], repeat: int = 0
+    ) -> list[SampleOutcome]:
+        """The samples scored by another metric, as everywhere: with the run's votes, panel and options.
+
+        Raises
+        ------
+        UsageError
+            Metric, options or a sample are wrong; or this metric was not declared to watch its judge.
+        """
+        if self.scorer is None:
+            raise UsageError(f"{self.metric} was given no way to score samples")
+        outcomes = await self.scorer(name, samples, options, repeat)
+        for outcome in outcomes:
+            for tools in outcome.used:
+                self.include(tools)
+        return outcomes
 
     def can(self, task: str) -> bool:
         """Whether the judge does this task."""
@@ -91,7 +154,7 @@ class Tools:
         return answered.reply
 
     def include(self, other: Tools) -> None:
-        """Take over the books of a part that was computed with tools of its own."""
+        """Add what a part that was computed with tools of its own has used."""
         self.usage += other.usage
         self.duration += other.duration
         self.asked += other.asked
@@ -121,7 +184,7 @@ class Tools:
         votes: int | None = None,
         **details: Any,
     ) -> Score:
-        """A score with the books filled in; ``details`` are the parts of the value by name."""
+        """A score with judge, usage and replies filled in; ``details`` are the parts of the value by name."""
         return Score(
             metric=self.metric,
             value=value,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.gates.rules import GRADES
 from pytest_ragbench.metrics.registry import Metric, find
-from pytest_ragbench.metrics.scoring import check, check_judge, needs_judge
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, without_chunks
+from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all
 
 if TYPE_CHECKING:
-    from pytest_ragbench.embeddings import Embedder
-    from pytest_ragbench.judge.base import Judge
-    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.report.reading import Report
 
 _FACTS = frozenset({"number", "date", "unit", "name", "negation", "added_claim"})
@@ -40,10 +37,8 @@ class Original:
     metric: str = ""
     part: str | None = None
     """The grade, where the metric has several."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    judge: Judge | None = None
-    embedder: Embedder | None = None
-    votes: int = 1
+    prepared: Prepared | None = None
+    """How it was scored, and its variants are: judge, embedder, options, votes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +145,27 @@ def _sample(told: Any) -> RagSample:
 
 
 def original_of(
-    metric: Metric,
-    sample: RagSample,
-    threshold: Threshold,
-    score: Score,
-    *,
-    part: str | None = None,
-    **how: Any,
+    prepared: Prepared, threshold: Threshold, score: Score, *, part: str | None = None
 ) -> Original | None:
     """A score that was just given to a test, kept to be tried; None where no variant says anything of it."""
+    metric = prepared.metric
     if not kinds_for(metric):
         return None
     resting = tuple(each.chunk for each in score.evidence if each.ok and each.chunk is not None)
     name = f"{metric.name}_{part}" if part else metric.name
-    return Original(name, sample, threshold, resting, metric.name, part, **how)
+    return Original(name, prepared.given, threshold, resting, metric.name, part, prepared)
+
+
+def equipped(passed: Sequence[Original], context: Context) -> list[Original]:
+    """The originals of a report, ready to be tried: with judge, embedder and votes as configured.
+
+    Raises
+    ------
+    UsageError
+        The judge can't do what the metric asks.
+    """
+    setup = MetricSetup(context, ScoreRequest(metric=passed[0].metric, sample=passed[0].sample))
+    return [replace(each, prepared=setup.prepare(each.sample)) for each in passed]
 
 
 def variants_of(passed: Sequence[Original]) -> list[tuple[Original, Variant]]:
@@ -201,58 +203,47 @@ def _harms(original: Original, variant: Variant) -> bool:
     return len(after) < len(before) or (ordered and sum(after) > sum(before))
 
 
-def check_trials(made: Sequence[tuple[Original, Variant]]) -> None:
-    """UsageError, before any call, where judge or samples can't serve."""
-    for original, variant in made:
-        metric = check(original.metric, variant.sample, original.options)
-        if original.judge is not None and needs_judge(metric, variant.sample):
-            check_judge(metric, original.judge)
-
-
 async def try_out(made: Sequence[tuple[Original, Variant]]) -> list[Trial]:
-    """Each variant scored, all at once; one that gets no score is a trial without a verdict."""
-    from pytest_ragbench.metrics.voting import decide
+    """Each variant scored, all at once; one that gets no score is a trial without a verdict.
 
-    check_trials(made)
+    Raises
+    ------
+    UsageError
+        Judge or samples can't serve; before any call.
+    """
+    # Grades of one metric come from one call.
+    requests: dict[tuple[str, int, str, bool], Prepared] = {}
+    for original, variant in made:
+        key = _request_of(original, variant)
+        if key not in requests and original.prepared is not None:
+            limit = original.threshold if original.part is None else None
+            requests[key] = original.prepared.for_sample(variant.sample, limit)
+    outcomes = dict(zip(requests, await score_all(list(requests.values())), strict=True))
+    return [_trial(original, variant, outcomes[_request_of(original, variant)]) for original, variant in made]
 
-    asked: dict[tuple[str, int, str, bool], asyncio.Future[Score]] = {}
 
-    def scored(original: Original, variant: Variant) -> asyncio.Future[Score]:
-        """Grades of one metric come from one call."""
-        key = (original.metric, id(original.sample), variant.kind, original.part is None)
-        if key not in asked:
-            metric = check(original.metric, variant.sample, original.options)
-            asked[key] = asyncio.ensure_future(
-                decide(
-                    metric,
-                    variant.sample,
-                    judge=original.judge,
-                    embedder=original.embedder,
-                    options=original.options,
-                    limit=original.threshold if original.part is None else None,
-                    votes=original.votes,
-                )
+def _request_of(original: Original, variant: Variant) -> tuple[str, int, str, bool]:
+    return original.metric, id(original.sample), variant.kind, original.part is None
+
+
+def _trial(original: Original, variant: Variant, outcome: Score | Exception) -> Trial:
+    sample, limit = original.sample, original.threshold
+    value: float | None = None
+    passed: bool | None = None
+    match outcome:
+        case Score():
+            value = (
+                outcome.value
+                if original.part is None
+                else float(outcome.details.get(original.part, outcome.value))
             )
-        return asked[key]
-
-    async def one(original: Original, variant: Variant) -> Trial:
-        limit = original.threshold
-        try:
-            score = await scored(original, variant)
-        except UndefinedScore as error:
-            return _trial(original, variant, None, None, f"undefined: {error}")
-        except Unscored as error:
-            return _trial(original, variant, None, None, str(error).partition("\n")[0])
-        value = score.value if original.part is None else score.details.get(original.part, score.value)
-        return _trial(original, variant, value, limit.met(value), score.error_message or score.reason)
-
-    return list(await asyncio.gather(*(one(original, variant) for original, variant in made)))
-
-
-def _trial(
-    original: Original, variant: Variant, value: float | None, passed: bool | None, reason: str
-) -> Trial:
-    sample = original.sample
+            passed, reason = limit.met(value), outcome.error_message or outcome.reason
+        case UndefinedScore():
+            reason = f"undefined: {outcome}"
+        case Unscored():
+            reason = str(outcome).partition("\n")[0]
+        case _:
+            raise outcome
     return Trial(
         metric=original.name,
         kind=variant.kind,
@@ -261,8 +252,8 @@ def _trial(
         change=variant.change,
         question=sample.question,
         answer=variant.sample.answer,
-        threshold=original.threshold.text,
-        value=None if value is None else float(value),
+        threshold=limit.text,
+        value=value,
         passed=passed,
         reason=reason,
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.aggregates import RagSamples
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plugin.collecting import questions_for
 from pytest_ragbench.plugin.state import state_of

@@ -203,7 +203,9 @@ def _helper(node: ast.expr, function: Callable[..., Any]) -> Callable[..., Any] 
     except _NotKnown:
         return None
     name = _plain_name(found)
-    if getattr(found, "__module__", "") != "pytest_ragbench.assertions" or not inspect.isfunction(found):
+    if getattr(found, "__module__", "") != "pytest_ragbench.assertions.samples" or not inspect.isfunction(
+        found
+    ):
         return None
     one = name.startswith("assert_") or name in ("score", "ascore")
     return found if one and "sample" in _signature(found).parameters else None

@@ -11,7 +11,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.plugin.state import STATE
 
 if TYPE_CHECKING:
-    from pytest_ragbench.aggregates import RagSamples
+    from pytest_ragbench.model.sample_sets import RagSamples
     from pytest_ragbench.model.samples import RagSample
 
 

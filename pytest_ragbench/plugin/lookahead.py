@@ -12,7 +12,7 @@ import inspect
 import os
 import sysconfig
 import time
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -238,41 +238,37 @@ class LookAhead:
     ) -> None:
         [asked] = samples
         sample = asked if isinstance(asked, RagSample) else await asyncio.shield(asked)
-        await asyncio.gather(*self._computations(sample, asks, tools), return_exceptions=True)
+        await self._score_asks(sample, asks, tools)
 
-    def _computations(
-        self, sample: RagSample, asks: Sequence[Ask], tools: Mapping[str, Any]
-    ) -> list[Coroutine[Any, Any, Any]]:
+    async def _score_asks(self, sample: RagSample, asks: Sequence[Ask], tools: Mapping[str, Any]) -> None:
         """Those that come before the first that is wrong with the test."""
-        from pytest_ragbench import assertions
-        from pytest_ragbench.metrics.scoring import compute
-        from pytest_ragbench.runtime import Runtime
+        from pytest_ragbench.scoring import Context, Prepared, ScoreRequest, prepare, score_all
 
         absent = _Absent()
-        here = Runtime(  # nothing here may take the state's lock, whose holder may wait for this loop
+        here = Context(  # nothing here may take the state's lock, whose holder may wait for this loop
             settings=lambda: self._settings,
             engine=lambda: self._engine,
             judge=lambda: tools.get("judge") or absent,
             embedder=lambda: tools.get("embedder") or absent,
         )
-        found: list[Coroutine[Any, Any, Any]] = []
+        found: list[Prepared] = []
         for ask in asks:
             try:
                 _check_grades(ask)
-                jobs = [
-                    assertions._prepare(
-                        here, name, sample, None if limit is UNKNOWN else limit, ask.options, None, None,
-                        gated=ask.gated and limit is not UNKNOWN,
+                found += [
+                    prepare(
+                        here,
+                        ScoreRequest(
+                            metric=name, sample=sample, options=ask.options,
+                            threshold=None if limit is UNKNOWN else limit,
+                            asserted=ask.gated and limit is not UNKNOWN,
+                        ),
                     )
                     for name, limit in ask.limits.items()
                 ]  # fmt: skip
             except RagbenchError:
                 break
-            found += [
-                compute(job.metric, sample, judge=job.judge, embedder=job.embedder, options=job.options)
-                for job in jobs
-            ]
-        return found
+        await score_all(found)
 
 
 def window_of(settings: Settings) -> int:

@@ -70,7 +70,7 @@ def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[Rag
     """Questions and samples that the test is about and ``samples`` lacks: those of a whole set, and one that
     got no answer.
     """
-    from pytest_ragbench.aggregates import RagSamples
+    from pytest_ragbench.model.sample_sets import RagSamples
 
     found: list[Any] = []
     if isinstance(whole := funcargs.get("rag_samples"), RagSamples):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +12,11 @@ from hypothesis import strategies as st
 
 from pytest_ragbench import EmbeddingError, RagbenchError, RagSample, UsageError
 from pytest_ragbench.metrics.registry import all_metrics, find
-from pytest_ragbench.metrics.scoring import check, compute
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.clean import clean
 from tests.fuzz import strategies as fuzz
 from tests.fuzz.conftest import FUZZ, says_why
+from tests.scoring.asking import score_one
 
 CUTS = ("hit_rate@3", "mrr@1", "recall@2", "precision@5", "ndcg@3", "map@2", "judged@2")
 ALONE = [
@@ -50,8 +49,8 @@ def test_a_metric_without_judge(name: str, columns: dict[str, Any], ids: list[st
             {} if len(chunks) < len(columns.get("contexts") or ()) else {"context_ids": chunks}
         )
         sample = RagSample(**columns, **own)
-        metric = check(name, sample, {})
-        score = asyncio.run(compute(metric, sample, judge=None, embedder=None, options={}))
+        metric = find(name)
+        score = score_one(name, sample)
     except RagbenchError as error:
         says_why(error)
         return

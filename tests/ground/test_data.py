@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pytest_ragbench
 from pytest_ragbench import EndpointError, Question, RagSample, Score, UsageError
-from pytest_ragbench.aggregates import RagSamples
+from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Location, sample_from
 from pytest_ragbench.model.scores import Finding, Usage, plain
 

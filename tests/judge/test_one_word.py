@@ -22,10 +22,13 @@ from pytest_ragbench.judge.rendering import render
 from pytest_ragbench.judge.tasks import NumberedTask, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
-from pytest_ragbench.metrics.scoring import check, check_judge, compute, configured
+from pytest_ragbench.metrics.checks import check_sample as check
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.scoring.requests import check_judge
+from pytest_ragbench.scoring.requests import configured_options as configured
 from pytest_ragbench.settings import ProviderSettings, Settings, load_settings
+from tests.scoring.asking import ascore_one
 from tests.servers.openai_server import OpenAIServer, Reply, error
 
 TASK = VerifyClaims(
@@ -215,11 +218,9 @@ def test_a_metric_scores_by_probability(engine: Engine) -> None:
     options = {"verdicts": "probability"}
     with OpenAIServer(handler) as server:
         judge = judge_of(server, engine)
-        metric = check("faithfulness", SAMPLE, options)
-        check_judge(metric, judge)
-        score = engine.wait(compute(metric, SAMPLE, judge=judge, embedder=None, options=options))
+        score = engine.wait(ascore_one("faithfulness", SAMPLE, judge=judge, options=options))
         lenient = {**options, "yes_from": 0.2}
-        same = engine.wait(compute(metric, SAMPLE, judge=judge, embedder=None, options=lenient))
+        same = engine.wait(ascore_one("faithfulness", SAMPLE, judge=judge, options=lenient))
     assert score.value == pytest.approx((0.9 + 0.25) / 2)
     assert [each.ok for each in score.evidence] == [True, False]
     assert [each.value for each in score.evidence] == pytest.approx([0.9, 0.25])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from math import comb
 from typing import Any
@@ -13,13 +12,12 @@ from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.panel import Panel
-from pytest_ragbench.metrics.registry import find
-from pytest_ragbench.metrics.voting import decide, self_agreement
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.model.thresholds import parse_threshold
+from pytest_ragbench.scoring.voting import self_agreement
 from pytest_ragbench.settings import Settings
+from tests.scoring.asking import score_one
 
 SAMPLE = RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="q1")
 
@@ -45,10 +43,7 @@ class Grader:
 
 
 def score(judge: Any, *, votes: int = 1, limit: str | None = ">=0.7") -> Score:
-    known = parse_threshold(limit) if limit else None
-    return asyncio.run(
-        decide(find("search_rag"), SAMPLE, judge=judge, embedder=None, options={}, limit=known, votes=votes)
-    )
+    return score_one("search_rag", SAMPLE, judge=judge, threshold=limit, votes=votes)
 
 
 @pytest.mark.parametrize(
@@ -218,8 +213,7 @@ class Examiner:
 
 def accuracy(panel: Panel, mode: str, **more: Any) -> Score:
     sample = RagSample("How long?", "30 days.", reference="14 days.", id="q1")
-    metric, options = find("answer_accuracy"), {"mode": mode, **more}
-    return asyncio.run(decide(metric, sample, judge=panel, embedder=None, options=options))
+    return score_one("answer_accuracy", sample, judge=panel, options={"mode": mode, **more})
 
 
 def test_the_second_examiner_is_another_judge() -> None:

@@ -16,9 +16,19 @@ from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.mutation.rules import KINDS, rankings, variants, without_chunks
-from pytest_ragbench.mutation.running import Trial, caught, kinds_for, originals, try_out, variants_of
+from pytest_ragbench.mutation.running import (
+    Original,
+    Trial,
+    caught,
+    equipped,
+    kinds_for,
+    originals,
+    try_out,
+    variants_of,
+)
 from pytest_ragbench.report.reading import report_from
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
+from tests.scoring.asking import context
 
 EN = "You can return a product within 30 days. The courier needs the receipt."
 RU = "Товар можно вернуть в течение 30 дней. Курьеру нужен чек."
@@ -296,15 +306,20 @@ def test_a_grade_is_mutated_by_its_name() -> None:
         }
     )  # fmt: skip
     [original] = originals(told, "search_rag_groundedness", None)
+
+    def judged_by(judge: Grader) -> Original:
+        return equipped([original], context(judge))[0]
+
     grader = Grader()
-    trials = asyncio.run(try_out(variants_of([replace(original, judge=grader)])))
+    trials = asyncio.run(try_out(variants_of([judged_by(grader)])))
     assert {trial.kind: trial.survived for trial in trials}["number"] is False
     assert {trial.metric for trial in trials} == {"search_rag_groundedness"}
-    other = replace(original, name="search_rag_answer_correctness", part="answer_correctness", judge=grader)
+    ours = judged_by(grader)
+    other = replace(ours, name="search_rag_answer_correctness", part="answer_correctness")
     grader.asked = 0
-    both = asyncio.run(try_out(variants_of([replace(original, judge=grader), other])))
+    both = asyncio.run(try_out(variants_of([ours, other])))
     assert (len(both), grader.asked) == (2 * len(trials), len(trials))  # two grades of each call
-    dead = asyncio.run(try_out(variants_of([replace(original, judge=Grader(dead=True))])))
+    dead = asyncio.run(try_out(variants_of([judged_by(Grader(dead=True))])))
     assert {trial.passed for trial in dead} == {None}
     assert caught(dead) is None
     assert [Trial.of(json.loads(json.dumps(trial.to_dict()))) for trial in trials] == trials

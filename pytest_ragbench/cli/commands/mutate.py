@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
-
-if TYPE_CHECKING:
-    from pytest_ragbench.engine import Engine
-    from pytest_ragbench.mutation.running import Original
-    from pytest_ragbench.settings import Settings
 
 
 @click.command()
@@ -60,8 +54,9 @@ def command(
     from pytest_ragbench.gates.rules import parse_rule, parse_rules
     from pytest_ragbench.model.thresholds import Scale, parse_threshold
     from pytest_ragbench.mutation.outcome import outcome, text
-    from pytest_ragbench.mutation.running import originals, try_out, variants_of
+    from pytest_ragbench.mutation.running import equipped, originals, try_out, variants_of
     from pytest_ragbench.report.reading import read_report
+    from pytest_ragbench.scoring import context_of
 
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
     settings = settings_of(options)
@@ -69,46 +64,22 @@ def command(
     read = read_report(report)
     passed = originals(read, metric, threshold)[:limit]
     with engine_of(settings) as engine:
-        judge, passed = _equipped(passed, engine, settings)
+        passed = equipped(passed, context_of(engine, settings))
+        judge = next((each.prepared.judge for each in passed if each.prepared and each.prepared.judge), None)
         made = variants_of(passed)
         trials = engine.wait(try_out(made))
     told = outcome(trials, rules, baseline_of(read, name=str(report)).observed)
     data: dict[str, Any] = {
         "metric": metric,
-        "judge": judge,
+        "judge": judge.name if judge else None,
         "originals": len(passed),
         "caught": None,
         "wrongly_failed": None,
     }
     data |= {"kinds": [], "survivors": [], **(told["metrics"][0] if told["metrics"] else {})}
     data["gates"] = told["gates"]
-    emit(data, lambda: "\n".join([f"judge {judge or 'none'}", *text(told)]), as_json=as_json)
+    emit(data, lambda: "\n".join([f"judge {data['judge'] or 'none'}", *text(told)]), as_json=as_json)
     if trials and all(trial.passed is None for trial in trials):
         return Exit.UNSCORED
     share = data["caught"]
     return Exit.QUALITY if wanted is not None and (share is None or not wanted.met(share)) else Exit.OK
-
-
-def _equipped(
-    passed: list[Original], engine: Engine, settings: Settings
-) -> tuple[str | None, list[Original]]:
-    """With the judge and the embedder that the metric takes, and the judge's name."""
-    from pytest_ragbench import building
-    from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.metrics.scoring import configured as options_of
-    from pytest_ragbench.metrics.voting import votes_for
-
-    metric = find(passed[0].metric)
-    judge = building.judge(None, engine, settings) if metric.tasks else None
-    embedder = building.embedder(None, engine, settings) if metric.embedder else None
-    equipped = [
-        replace(
-            each,
-            judge=judge,
-            embedder=embedder,
-            votes=votes_for(settings, each.sample),
-            options=options_of(settings, metric.name, {}),
-        )
-        for each in passed
-    ]
-    return judge.name if judge else None, equipped

@@ -126,7 +126,7 @@ def _known(name: str) -> str:
 @op("aggregate_gate", whole=True)
 def aggregate_gate(given: Input) -> Outcome:
     """The mean of scores, some of which are missing, against a threshold."""
-    from pytest_ragbench.sets import assert_over
+    from pytest_ragbench.assertions.sets import assert_over
 
     ready: dict[str, Any] = {f"q{place}": raw for place, raw in enumerate(given["scores"], 1)}
 

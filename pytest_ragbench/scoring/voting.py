@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.metrics.registry import Metric
-from pytest_ragbench.metrics.scoring import compute, needs_judge
-from pytest_ragbench.metrics.tools import Tools
+from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.model.errors import JudgeError, Unscored, UsageError
-from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score, Usage
 
 if TYPE_CHECKING:
-    from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
-    from pytest_ragbench.judge.panel import Panel
     from pytest_ragbench.model.thresholds import Threshold
-    from pytest_ragbench.settings import Settings
+    from pytest_ragbench.scoring.requests import Prepared
 
-_SAME = 1e-9
+Compute = Callable[["Judge | None", "Judge | None", int], Awaitable[Score]]
+"""Of the judge, of the second examiner where there is one, and of the number of the vote from 0."""
+EQUAL_WITHIN = 1e-9
+"""Two scores that differ by no more are the same score."""
 TWO_ROLES = ("swap_average", "confirm", "average")
 """Modes of metrics in which a second examiner rates, or confirms the first one's rating."""
-
-
-def votes_for(settings: Settings, sample: RagSample) -> int:
-    """How many votes a sample gets: as configured, and at least three where it must pass and a gate says so."""
-    if sample.must_pass and any(name.partition("[")[0].strip() == "must_pass" for name in settings.gates):
-        return max(3, settings.votes)
-    return settings.votes
 
 
 def self_agreement(passes: int, votes: int) -> float:
@@ -42,32 +33,29 @@ def self_agreement(passes: int, votes: int) -> float:
     return (comb(passes, 2) + comb(votes - passes, 2)) / comb(votes, 2)
 
 
-async def decide(
-    metric: Metric,
-    sample: RagSample,
-    *,
-    judge: Judge | None,
-    embedder: Embedder | None,
-    options: Mapping[str, Any],
-    limit: Threshold | None = None,
-    votes: int = 1,
-) -> Score:
-    """:func:`~pytest_ragbench.metrics.scoring.compute`, with votes and panels.
+async def put_together(prepared: Prepared, compute: Compute) -> Score:
+    """One score from the votes of a judge, or from the members of a panel.
 
-    ``limit`` tells which votes say the same; without one, those with the same score. Raises as ``compute``;
-    a vote or member that fails is left out, as long as one is left.
+    ``prepared.limit`` tells which votes say the same; without one, those with the same score. A vote or member
+    that fails is left out, as long as one is left.
+
+    Parameters
+    ----------
+    compute
+        Computes the metric once, by the judge, the second examiner and the number of the vote given.
+
+    Raises
+    ------
+    Unscored
+        No vote and no member gave a score, or a panel has no consensus.
     """
-    from pytest_ragbench.judge.panel import Panel
-
-    if judge is None or not needs_judge(metric, sample) or (votes == 1 and not isinstance(judge, Panel)):
-        return await compute(metric, sample, judge=judge, embedder=embedder, options=options)
+    judge, votes, limit = prepared.judge, prepared.votes, prepared.limit
+    if judge is None:
+        return await compute(None, None, 0)
 
     async def by(member: Judge, second: Judge | None = None) -> Score:
         async def vote(number: int) -> Score:
-            tools = Tools(metric.name, member, embedder, second=second, repeat=number)
-            score = await compute(
-                metric, sample, judge=member, embedder=embedder, options=options, tools=tools
-            )
+            score = await compute(member, second, number)
             if votes == 1:
                 return score
             return replace(score, replies=tuple(replace(reply, vote=number + 1) for reply in score.replies))
@@ -78,7 +66,8 @@ async def decide(
 
     if not isinstance(judge, Panel):
         return await by(judge)
-    if judge.kind == "dual" and {**metric.options, **options}.get("mode") in TWO_ROLES:
+    mode = {**prepared.metric.options, **prepared.options}.get("mode")
+    if judge.kind == "dual" and mode in TWO_ROLES:
         return await _dual(judge, by)
     if judge.kind in ("confirm", "cascade"):
         return await _second_opinion(judge, by, limit)
@@ -137,7 +126,7 @@ async def _dual(panel: Panel, by: Any) -> Score:
     gap = max(values) - min(values)
     score = _combined(cast, fmean(values), fmean)
     score = replace(score, details={**score.details, "gap_of_roles": gap})
-    if gap > 0.5 + _SAME:
+    if gap > 0.5 + EQUAL_WITHIN:
         score = replace(
             score, reason=f"the judges disagree when their roles are swapped; {score.reason}".rstrip("; ")
         )
@@ -152,7 +141,7 @@ async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Sco
     wanted = (
         not limit.met(first.value)
         if panel.kind == "confirm"
-        else abs(first.value - edge) <= panel.margin + _SAME
+        else abs(first.value - edge) <= panel.margin + EQUAL_WITHIN
     )
     if not wanted:
         return first
@@ -196,7 +185,7 @@ def _paneled(panel: Panel, outcomes: Sequence[Score | BaseException], limit: Thr
         case "majority":
             value = _majority(values, limit)
         case "consensus":
-            if max(values) - min(values) > panel.tolerance + _SAME:
+            if max(values) - min(values) > panel.tolerance + EQUAL_WITHIN:
                 said = ", ".join(f"{name} {each:.2f}" for name, each in opinions.items())
                 raise JudgeError(
                     f"the panel has no consensus within {panel.tolerance:g}: {said}", code="no_consensus"
@@ -244,7 +233,7 @@ def _failures(outcomes: Sequence[Score | BaseException]) -> list[str]:
 
 def _agree(values: Sequence[float], limit: Threshold | None) -> bool:
     if limit is None:
-        return max(values) - min(values) <= _SAME
+        return max(values) - min(values) <= EQUAL_WITHIN
     return len({limit.met(value) for value in values}) == 1
 
 

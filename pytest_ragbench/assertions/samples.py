@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench import runtime
-from pytest_ragbench.metrics.registry import Metric
-from pytest_ragbench.metrics.scoring import check, check_judge, configured, needs_embedder, needs_judge
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.runtime import Result, Runtime
-
-ThresholdLike = str | float | Threshold
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One metric of one sample, all checks passed."""
-
-    metric: Metric
-    sample: RagSample
-    threshold: Threshold | None
-    options: Mapping[str, Any]
-    judge: Any
-    embedder: Any
+from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, score_all
 
 
 def score(
@@ -56,9 +40,10 @@ def score(
     """
     __tracebackhide__ = True
     here = runtime.current()
-    job = _prepare(here, name, sample, None, options, judge, embedder)
-    [found] = _run(here, [job])
-    _noted(here, job, found)
+    request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
+    prepared = prepare(here, request)
+    found = _run(here, prepared)
+    _noted(here, prepared, found)
     return found
 
 
@@ -68,9 +53,10 @@ async def ascore(
     """:func:`score` for async code: the running loop is not blocked."""
     __tracebackhide__ = True
     here = runtime.current()
-    job = _prepare(here, name, sample, None, options, judge, embedder)
-    [found] = await asyncio.to_thread(_run, here, [job])
-    _noted(here, job, found)
+    request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
+    prepared = prepare(here, request)
+    found = await asyncio.to_thread(_run, here, prepared)
+    _noted(here, prepared, found)
     return found
 
 
@@ -99,10 +85,14 @@ def assert_metric(
     """
     __tracebackhide__ = True
     here = runtime.current()
-    job = _prepare(here, name, sample, threshold, options, judge, embedder, gated=True)
-    [result] = _run(here, [job])
-    _raise_misses(sample, [_noted(here, job, result)])
-    return result
+    request = ScoreRequest(
+        metric=name, sample=sample, options=options, threshold=threshold, asserted=True, judge=judge,
+        embedder=embedder,
+    )  # fmt: skip
+    prepared = prepare(here, request)
+    found = _run(here, prepared)
+    _raise_misses(sample, [_noted(here, prepared, found)])
+    return found
 
 
 def assert_quality(
@@ -133,15 +123,20 @@ def assert_quality(
         raise UsageError(
             'assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")'
         )
-    jobs = [
-        _prepare(here, name, sample, threshold, {}, judge, embedder, gated=True)
+    prepared = [
+        prepare(
+            here,
+            ScoreRequest(
+                metric=name, sample=sample, threshold=threshold, asserted=True, judge=judge, embedder=embedder
+            ),
+        )
         for name, threshold in named.items()
     ]
-    outcomes = _outcomes(here, jobs)
-    failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    outcomes = _outcomes(here, prepared)
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     misses = [
-        _noted(here, job, outcome)
-        for job, outcome in zip(jobs, outcomes, strict=True)
+        _noted(here, each, outcome)
+        for each, outcome in zip(prepared, outcomes, strict=True)
         if isinstance(outcome, Score)
     ]
     missed = [miss for miss in misses if miss is not None]
@@ -150,7 +145,9 @@ def assert_quality(
     if failures:
         raise failures[0]
     return {
-        job.metric.name: found for job, found in zip(jobs, outcomes, strict=True) if isinstance(found, Score)
+        each.metric.name: found
+        for each, found in zip(prepared, outcomes, strict=True)
+        if isinstance(found, Score)
     }
 
 
@@ -242,8 +239,8 @@ def assert_search_rag(
         wanted = next((limit for limit in (own, value, threshold) if limit is not None), None)
         if wanted is not None:
             limits[name] = parse_threshold(wanted, Scale(name))
-    job = _prepare(here, "search_rag", sample, None, {}, judge, None)
-    [found] = _run(here, [job])
+    prepared = prepare(here, ScoreRequest(metric="search_rag", sample=sample, judge=judge))
+    found = _run(here, prepared)
     missed = []
     for name, limit in limits.items():
         grade = Score(
@@ -254,15 +251,15 @@ def assert_search_rag(
             Result(
                 grade.metric,
                 sample,
-                job.metric.tier,
+                prepared.metric.tier,
                 limit.text,
                 passed,
                 grade,
-                band=job.metric.band(grade.value),
+                band=prepared.metric.band(grade.value),
             )
         )
         if passed:
-            _keep(here, job, found, limit, part=name)
+            here.keep(prepared, limit, found, part=name)
         else:
             missed.append(Miss(name, grade, limit))
     _raise_misses(sample, missed)
@@ -273,128 +270,38 @@ def _parts(found: Score) -> dict[str, Any]:
     return {name: getattr(found, name) for name in Score.__dataclass_fields__}
 
 
-def _prepare(
-    here: Runtime,
-    name: str,
-    sample: RagSample,
-    threshold: ThresholdLike | None,
-    options: Mapping[str, Any],
-    judge: object,
-    embedder: object,
-    *,
-    gated: bool = False,
-) -> _Job:
-    """All that can be wrong with the test is found here, before any call is paid for."""
+def _run(here: Runtime, prepared: Prepared) -> Score:
     __tracebackhide__ = True
-    options = configured(here.settings(), name, options)
-    metric = check(name, sample, options)
-    limit = _limit(here, metric, sample, threshold) if gated else None
-    chosen_judge = chosen_embedder = None
-    if needs_judge(metric, sample):
-        chosen_judge = _chosen(here, "judge", judge)
-        check_judge(metric, chosen_judge)
-    if needs_embedder(metric, sample):
-        chosen_embedder = _chosen(here, "embedder", embedder)
-    return _Job(metric, sample, limit, options, chosen_judge, chosen_embedder)
+    [outcome] = _outcomes(here, [prepared])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
-def _limit(here: Runtime, metric: Metric, sample: RagSample, threshold: ThresholdLike | None) -> Threshold:
+def _outcomes(here: Runtime, prepared: Sequence[Prepared]) -> list[Score | Exception]:
+    """All at once, on the engine's loop; what has no score is recorded here."""
     __tracebackhide__ = True
-    own = sample.thresholds.get(metric.name)
-    if own is not None:
-        try:
-            return parse_threshold(own, metric.scale)
-        except UsageError as error:
-            where = f"{sample.location}: " if sample.location else ""
-            raise UsageError(f"{where}question {sample.label}: {error}") from None
-    if threshold is None:
-        threshold = here.settings().thresholds.get(metric.name)
-    if threshold is None:
-        raise UsageError(
-            f"{metric.name} was given no threshold: write assert_{metric.name}(sample, '>=0.8'), or set it in "
-            "[thresholds] of ragbench.toml"
-        )
-    return parse_threshold(threshold, metric.scale)
-
-
-def _chosen(here: Runtime, what: str, value: object) -> Any:
-    __tracebackhide__ = True
-    if value is None:
-        return getattr(here, what)()
-    from pytest_ragbench import building
-
-    return getattr(building, what)(value, here.engine(), here.settings())
-
-
-def _run(here: Runtime, jobs: Sequence[_Job]) -> list[Score]:
-    __tracebackhide__ = True
-    scores = []
-    for outcome in _outcomes(here, jobs):
-        if isinstance(outcome, BaseException):
-            raise outcome
-        scores.append(outcome)
-    return scores
-
-
-def _outcomes(here: Runtime, jobs: Sequence[_Job]) -> list[Score | BaseException]:
-    """All jobs at once, on the engine's loop; what has no score is recorded here."""
-    __tracebackhide__ = True
-
-    from pytest_ragbench.metrics.voting import decide, votes_for
-
-    settings = here.settings()
-
-    def decided(job: _Job) -> Coroutine[Any, Any, Score]:
-        return decide(
-            job.metric,
-            job.sample,
-            judge=job.judge,
-            embedder=job.embedder,
-            options=job.options,
-            limit=job.threshold,
-            votes=votes_for(settings, job.sample),
-        )
-
-    async def together() -> list[Score | BaseException]:
-        if len(jobs) == 1:  # most are: a task less
-            try:
-                return [await decided(jobs[0])]
-            except Exception as error:
-                return [error]
-        return await asyncio.gather(*map(decided, jobs), return_exceptions=True)
-
-    outcomes = here.engine().wait(together(), meanwhile=here.waiting)
-    for job, outcome in zip(jobs, outcomes, strict=True):
+    outcomes = here.engine().wait(score_all(prepared), meanwhile=here.waiting)
+    for each, outcome in zip(prepared, outcomes, strict=True):
         if isinstance(outcome, RagbenchError):
-            limit = job.threshold.text if job.threshold else None
-            here.record(Result(job.metric.name, job.sample, job.metric.tier, limit, error=outcome))
+            here.record(Result(each.metric.name, each.given, each.metric.tier, each.asserted, error=outcome))
     return outcomes
 
 
-def _noted(here: Runtime, job: _Job, found: Score) -> Miss | None:
+def _noted(here: Runtime, prepared: Prepared, found: Score) -> Miss | None:
     """Record the score; the miss, where it is one."""
-    metric, limit = job.metric, job.threshold
+    metric = prepared.metric
+    limit = prepared.limit if prepared.asserted is not None else None
     passed = limit.met(found.value) if limit else None
-    text = limit.text if limit else None
     here.record(
-        Result(metric.name, job.sample, metric.tier, text, passed, found, band=metric.band(found.value))
-    )
+        Result(
+            metric.name, prepared.given, metric.tier, prepared.asserted, passed, found,
+            band=metric.band(found.value),
+        )
+    )  # fmt: skip
     if limit and passed:
-        _keep(here, job, found, limit)
+        here.keep(prepared, limit, found)
     return Miss(metric.name, found, limit) if limit and not passed else None
-
-
-def _keep(here: Runtime, job: _Job, found: Score, limit: Threshold, part: str | None = None) -> None:
-    here.keep(
-        job.metric,
-        job.sample,
-        limit,
-        found,
-        part=part,
-        options=job.options,
-        judge=job.judge,
-        embedder=job.embedder,
-    )
 
 
 def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Sequence[str] = ()) -> None:

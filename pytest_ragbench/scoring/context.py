@@ -1,0 +1,68 @@
+"""Where scoring finds settings, engine, judge and embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_ragbench.embeddings import Embedder
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.settings import Settings
+
+
+@dataclass
+class Context:
+    """Ways to get at things, not the things: what is not needed is never built.
+
+    Parameters
+    ----------
+    settings, engine
+        The run's.
+    judge, embedder
+        Those of the running test (or the configured ones), for a request that names none of its own.
+    """
+
+    settings: Callable[[], Settings]
+    engine: Callable[[], Engine]
+    judge: Callable[[], Judge]
+    embedder: Callable[[], Embedder]
+
+    def judge_for(self, value: object) -> Judge:
+        """The judge that ``value`` stands for (a judge, a spec, a list, a callable); None: the context's.
+
+        Raises
+        ------
+        UsageError
+            It stands for none.
+        """
+        if value is None:
+            return self.judge()
+        from pytest_ragbench import building
+
+        return building.judge(value, self.engine(), self.settings())
+
+    def embedder_for(self, value: object) -> Embedder:
+        """The embedder that ``value`` stands for; None: the context's. Raises as :meth:`judge_for`."""
+        if value is None:
+            return self.embedder()
+        from pytest_ragbench import building
+
+        return building.embedder(value, self.engine(), self.settings())
+
+
+def context_of(
+    engine: Engine, settings: Settings, *, judge: object = None, embedder: object = None
+) -> Context:
+    """A context without a test: the configured judge and embedder, or what ``judge`` and ``embedder`` stand for."""
+    from pytest_ragbench import building
+
+    return Context(
+        settings=lambda: settings,
+        engine=lambda: engine,
+        judge=cache(lambda: building.judge(judge, engine, settings)),
+        embedder=cache(lambda: building.embedder(embedder, engine, settings)),
+    )

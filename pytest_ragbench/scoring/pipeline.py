@@ -1,0 +1,137 @@
+"""From prepared requests to scores; the only place that computes a metric."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.tools import SampleOutcome, Tools
+from pytest_ragbench.model.errors import Unscored, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
+from pytest_ragbench.scoring.requests import MetricSetup, Prepared, ScoreRequest, shortcut
+from pytest_ragbench.scoring.voting import put_together
+
+if TYPE_CHECKING:
+    from pytest_ragbench.judge.base import Judge
+
+
+async def score_all(prepared: Sequence[Prepared]) -> list[Score | Exception]:
+    """All at once: for each request its score, or the error that stands in its place.
+
+    Runs on the engine's loop. Errors are those of :func:`score`; whatever else goes wrong in a formula is
+    returned, too.
+    """
+    if len(prepared) == 1:  # most are: one task less
+        return [await _outcome(prepared[0])]
+    return list(await asyncio.gather(*map(_outcome, prepared)))
+
+
+async def _outcome(prepared: Prepared) -> Score | Exception:
+    try:
+        return await score(prepared)
+    except Exception as error:
+        return error
+
+
+async def score(prepared: Prepared) -> Score:
+    """The score of a request, its votes and the members of a panel put together.
+
+    Raises
+    ------
+    Unscored
+        Judge or embedder failed, or the metric is undefined for this sample.
+    UsageError
+        The formula returned what is no score, or one outside the metric's range.
+    """
+    metric, given = prepared.metric, prepared.given
+    found = shortcut(metric, given) if metric.of == "sample" else None
+    if found is not None:
+        value, reason = found
+        return Tools(metric.name).score(given, value, reason=reason)
+
+    async def compute(judge: Judge | None, second: Judge | None, vote: int) -> Score:
+        return await _compute(prepared, judge, second, vote)
+
+    if not metric.tasks:
+        return await compute(None, None, 0)
+    if metric.watches_judge:  # votes and panels are of the samples that it has scored, not of itself
+        return await compute(prepared.judge, None, 0)
+    return await put_together(prepared, compute)
+
+
+async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None, vote: int) -> Score:
+    """The formula, once."""
+    metric, given = prepared.metric, prepared.given
+    chosen = {**metric.options, **prepared.options}
+    verdicts, yes_from = chosen.pop("verdicts", "json"), chosen.pop("yes_from", 0.5)
+    tools = Tools(
+        metric.name,
+        judge,
+        prepared.embedder,
+        second=second,
+        repeat=prepared.repeat * prepared.votes + vote,
+        fresh=prepared.fresh,
+        lang=given.lang if isinstance(given, RagSample) else None,
+        verdicts=verdicts,
+        yes_from=yes_from,
+        scorer=_SampleScorer(prepared) if metric.watches_judge else None,
+    )
+    try:
+        found: Score = await metric.compute(given, tools, **chosen)
+    finally:
+        if prepared.watch is not None:
+            prepared.watch(tools)
+    if verdicts == "probability":
+        # Another instrument than the same model's JSON: so reports say, and baselines compare it with its like.
+        asked = f"{found.judge} by probability" if found.judge else None
+        found = replace(found, judge=asked, details={**found.details, "verdicts": verdicts})
+    return in_range(metric, found)
+
+
+def in_range(metric: Metric, score: Score) -> Score:
+    """The score, float noise at the ends of the range cut off.
+
+    Raises
+    ------
+    UsageError
+        It lies outside the metric's range.
+    """
+    if not metric.low - 1e-9 <= score.value <= metric.high + 1e-9:
+        raise UsageError(
+            f"{metric.name} returned {score.value}, outside its range {metric.low:g}..{metric.high:g}"
+        )
+    value = min(max(score.value, metric.low), metric.high)
+    return score if value == score.value else replace(score, value=value)
+
+
+class _SampleScorer:
+    """Scores samples for a metric that watches its judge: with the same votes, panel and configuration."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+
+    async def __call__(
+        self, name: str, samples: Sequence[RagSample], options: Mapping[str, Any], repeat: int
+    ) -> list[SampleOutcome]:
+        own = self._prepared
+        if own.context is None:
+            raise UsageError(f"{own.metric.name} can't score samples here")
+        used: list[list[Tools]] = [[] for _ in samples]
+        prepared = []
+        for sample, tools in zip(samples, used, strict=True):
+            request = ScoreRequest(
+                metric=name, sample=sample, options=options, judge=own.judge, embedder=own.embedder,
+                repeat=own.repeat + repeat, watch=tools.append,
+            )  # fmt: skip
+            prepared.append(MetricSetup(own.context, request).prepare(sample))
+        outcomes = await score_all(prepared)
+        found = []
+        for outcome, tools in zip(outcomes, used, strict=True):
+            if isinstance(outcome, Exception) and not isinstance(outcome, Unscored):
+                raise outcome
+            found.append(SampleOutcome(outcome, tuple(tools)))
+        return found

@@ -1,0 +1,344 @@
+"""A metric over a set: who is left out, how many must have a score, and what the scores come to.
+
+The one rule, for whoever asks. Left out and counted: a sample whose question lacks what the metric compares with
+(no relevant ids, no reference); if that is so for all of them, the test is wrong. Without a score, and held against
+``coverage``: a failed request, a failed judge, a metric that is undefined for a sample. Wrong before any call: a
+reply without what the metric needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_ragbench.metrics.checks import formula_options
+from pytest_ragbench.metrics.registry import (
+    QUESTION_FIELDS,
+    Metric,
+    check_needs,
+    check_options,
+    find,
+    lacks,
+)
+from pytest_ragbench.model.errors import JudgeError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.sample_sets import RagSamples
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Finding, Score, Usage
+from pytest_ragbench.model.thresholds import Threshold, parse_threshold
+from pytest_ragbench.scoring.pipeline import score, score_all
+from pytest_ragbench.scoring.requests import (
+    MetricSetup,
+    Prepared,
+    ScoreRequest,
+    ThresholdLike,
+    check_judge,
+    configured_options,
+)
+
+if TYPE_CHECKING:
+    from pytest_ragbench.scoring.context import Context
+
+Items = RagSamples | Sequence[Any]
+"""Samples; or what a metric over a set takes in their place: texts, vectors, pairs."""
+
+WORST_SHOWN = 10
+"""So many of the lowest scores are kept as evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRequest:
+    """One metric over a set. ``coverage``: the share of it (0..1) that must have a score; the rest as in
+    :class:`~pytest_ragbench.scoring.ScoreRequest`.
+    """
+
+    metric: str
+    items: Items
+    options: Mapping[str, Any] = field(default_factory=dict)
+    threshold: ThresholdLike | None = None
+    asserted: bool = False
+    coverage: float = 1.0
+    judge: object = None
+    embedder: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSet:
+    """A set that has passed all checks.
+
+    ``parts`` holds a request for each sample, or one for all of them where the metric is no mean. ``left_out``
+    tells by field how many questions lack it; they are in no count but this one.
+    """
+
+    metric: Metric
+    parts: tuple[Prepared, ...]
+    failed: Mapping[str, Unscored]
+    left_out: Mapping[str, int]
+    n_total: int
+    coverage: float
+    limit: Threshold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetScore:
+    """The score of a set, and the scores it was made of (none for a metric that is no mean)."""
+
+    total: Score
+    scores: tuple[tuple[Prepared, Score], ...] = ()
+
+
+def prepare_set(context: Context, request: SetRequest) -> PreparedSet:
+    """Check all that can be wrong with a set and its metric, before any call is paid for.
+
+    Raises
+    ------
+    UsageError
+        Unknown metric or option, no items, a threshold that is unreadable, missing or points the wrong way, a
+        reply that lacks a field, a set in which every question lacks one, a judge that can't do what is asked.
+    """
+    metric = find(request.metric)
+    _check_items(metric.name, request)
+    if metric.of == "set":
+        return _prepare_whole(context, request, metric)
+    return _prepare_samples(context, request, metric)
+
+
+async def score_set(prepared: PreparedSet) -> SetScore:
+    """The mean of the samples' scores, or the score of the whole set; on the engine's loop.
+
+    Raises
+    ------
+    Unscored
+        Fewer than ``coverage`` have a score: of the class of the first failure (EndpointError, JudgeError ...).
+    """
+    if prepared.metric.of == "set":
+        return SetScore(await _score_whole(prepared))
+    failed = dict(prepared.failed)
+    scores: list[tuple[Prepared, Score]] = []
+    for part, outcome in zip(prepared.parts, await score_all(prepared.parts), strict=True):
+        if isinstance(outcome, Score):
+            scores.append((part, outcome))
+        elif isinstance(outcome, Unscored):
+            failed[part.given.label] = outcome
+        else:
+            raise outcome
+    if not scores or len(scores) < prepared.coverage * prepared.n_total - 1e-9:
+        raise _short(prepared, len(scores), failed)
+    return SetScore(_total(prepared, scores, failed), tuple(scores))
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def _check_items(name: str, request: SetRequest) -> None:
+    items, coverage = request.items, request.coverage
+    if isinstance(items, (str, bytes, Mapping, RagSample)) or not hasattr(items, "__len__"):
+        raise UsageError(f"{name} over a set needs a list, got {type(items).__name__}")
+    if not len(items):
+        raise UsageError(f"{name}: there is nothing to score")
+    if isinstance(coverage, bool) or not isinstance(coverage, (int, float)) or not 0 <= coverage <= 1:
+        raise UsageError(f"{name}: coverage must lie in 0..1, got {coverage!r}")
+
+
+def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> PreparedSet:
+    samples, failed = _answered(request.items)
+    setup = MetricSetup(
+        context,
+        ScoreRequest(
+            metric=request.metric, sample=RagSample(""), options=request.options, threshold=request.threshold,
+            judge=request.judge, embedder=request.embedder,
+        ),
+    )  # fmt: skip
+    own_options = formula_options(setup.metric, setup.options)
+    fitted = [setup.metric.adapted(_as_sample(metric, each), own_options) for each in samples]
+    kept, left_out = _without_questions(fitted, samples)
+    limit = _limit(context, request, fitted[0] if fitted else metric)
+    parts = tuple(setup.prepare(sample) for sample in kept)
+    return PreparedSet(
+        metric=parts[0].metric if parts else metric,
+        parts=parts,
+        failed=failed,
+        left_out=left_out,
+        n_total=len(kept) + len(failed),
+        coverage=request.coverage,
+        limit=limit,
+    )
+
+
+def _prepare_whole(context: Context, request: SetRequest, metric: Metric) -> PreparedSet:
+    items, failed = _answered(request.items)
+    settings = context.settings()
+    options = configured_options(settings, metric.name, request.options)
+    own_options = formula_options(metric, options)
+    check_options(metric, own_options)
+    known = metric.adapted(items, own_options)
+    left_out: Mapping[str, int] = {}
+    if known.needs:
+        samples = [_as_sample(metric, item) for item in items]
+        kept, left_out = _without_questions([known] * len(samples), samples)
+        for sample in kept:
+            check_needs(known, sample)
+        if len(kept) < len(samples):
+            items = kept
+            known = metric.adapted(items, own_options)
+    judge = embedder = None
+    if known.tasks:
+        judge = context.judge_for(request.judge)
+        check_judge(known, judge)
+    if known.embedder:
+        embedder = context.embedder_for(request.embedder)
+    limit = _limit(context, request, known)
+    part = Prepared(
+        metric=known,
+        registered=metric,
+        given=items,
+        options=options,
+        limit=limit,
+        judge=judge,
+        embedder=embedder,
+        votes=settings.votes,
+        context=context,
+    )
+    return PreparedSet(
+        metric=known,
+        parts=(part,),
+        failed=failed,
+        left_out=left_out,
+        n_total=len(items) + len(failed),
+        coverage=request.coverage,
+        limit=limit,
+    )
+
+
+def _answered(items: Items) -> tuple[Any, dict[str, Unscored]]:
+    """What can be scored, and what happened to the requests that failed, by the question's label."""
+    if isinstance(items, RagSamples):
+        return items.answered, dict(items.failed)
+    return items, {}
+
+
+def _as_sample(metric: Metric, item: Any) -> RagSample:
+    if not isinstance(item, RagSample):
+        raise UsageError(f"{metric.name} is computed over samples, got {type(item).__name__}")
+    return item
+
+
+def _without_questions(
+    fitted: Sequence[Metric], samples: Sequence[RagSample]
+) -> tuple[list[RagSample], dict[str, int]]:
+    """The samples whose questions have what the metric compares with; by field, how many do not."""
+    kept = []
+    left_out: dict[str, int] = {}
+    for metric, sample in zip(fitted, samples, strict=True):
+        wanted = [name for name in metric.needs if name in QUESTION_FIELDS]
+        for name in wanted:
+            left_out.setdefault(name, 0)
+        absent = next((name for name in wanted if lacks(sample, name)), None)
+        if absent is None:
+            kept.append(sample)
+        else:
+            left_out[absent] += 1
+    if samples and not kept:
+        for metric, sample in zip(fitted, samples, strict=True):
+            check_needs(replace(metric, needs=tuple(set(metric.needs) - QUESTION_FIELDS)), sample)
+        field_name = max(left_out, key=lambda name: left_out[name])
+        raise UsageError(
+            f"{fitted[0].name}: no question has {field_name}; add such a column to the question file"
+        )
+    return kept, left_out
+
+
+def _limit(context: Context, request: SetRequest, metric: Metric) -> Threshold | None:
+    """The threshold of the set: what was asked for, else what the configuration says."""
+    threshold = request.threshold
+    if threshold is None:
+        threshold = context.settings().thresholds.get(metric.name)
+    if threshold is not None:
+        return parse_threshold(threshold, metric.scale)
+    if request.asserted:
+        raise UsageError(
+            f"{metric.name} was given no threshold: write assert_over(samples, {request.metric!r}, '>=0.8'), or "
+            "set it in [thresholds] of ragbench.toml"
+        )
+    return None
+
+
+# --- scores ------------------------------------------------------------------------------------
+
+
+async def _score_whole(prepared: PreparedSet) -> Score:
+    [part] = prepared.parts
+    failed, name = prepared.failed, prepared.metric.name
+    n = len(part.given)
+    if failed and (not n or n < prepared.coverage * prepared.n_total - 1e-9):
+        raise _short(prepared, n, failed)
+    found = await score(part)
+    n, lost = int(found.details.get("n_items", n)), int(found.details.get("n_failed", 0))
+    if n - lost < prepared.coverage * n - 1e-9:
+        raise JudgeError(
+            f"{name}: {n - lost} of {n} have a verdict, {lost} do not; set coverage= to leave them out",
+            code="coverage",
+        )
+    more: dict[str, Any] = _counts(prepared)
+    if failed:
+        more["n_requests_failed"] = len(failed)
+    return replace(found, details={**found.details, **more}) if more else found
+
+
+def _short(prepared: PreparedSet, n: int, failed: Mapping[str, Unscored]) -> Unscored:
+    """The error that too few of the set have a score, of the class of the first failure."""
+    total, name = prepared.n_total, prepared.metric.name
+    first = next(iter(failed.values()), None)
+    names = ", ".join(list(failed)[:5]) + (" ..." if len(failed) > 5 else "")
+    message = f"{name}: {n} of {total} have a score, {total - n} do not ({names})"
+    if first is not None:
+        message += f"; first: {' '.join(str(first).split())[:300]}"
+    kind = type(first) if first is not None else UndefinedScore
+    return kind(message, code="coverage")
+
+
+def _total(
+    prepared: PreparedSet, scores: Sequence[tuple[Prepared, Score]], failed: Mapping[str, Unscored]
+) -> Score:
+    """The mean, with the worst as evidence and the sums of what all of them used."""
+    values = [each.value for _, each in scores]
+    lower = prepared.metric.direction == "lower"
+    worst = sorted(scores, key=lambda pair: pair[1].value, reverse=lower)
+    usage = Usage()
+    for _, each in scores:
+        usage += each.usage
+    judges = {each.judge for _, each in scores if each.judge}
+    embedders = {each.embedder for _, each in scores if each.embedder}
+    without = sum(prepared.left_out.values())
+    return Score(
+        metric=prepared.metric.name,
+        value=sum(values) / len(values),
+        reason=f"mean of {len(values)} of {prepared.n_total}" + (f", {without} left out" if without else ""),
+        evidence=tuple(
+            Finding(part.given.label, None, each.error_message or each.reason, value=each.value)
+            for part, each in worst[:WORST_SHOWN]
+        ),
+        evidence_title="worst",
+        judge=", ".join(sorted(judges)) or None,
+        embedder=", ".join(sorted(embedders)) or None,
+        votes=max(each.votes for _, each in scores),
+        usage=usage,
+        duration=sum(each.duration for _, each in scores),
+        cached=all(each.cached for _, each in scores),
+        details={
+            "n_scored": len(values),
+            "n_unscored": prepared.n_total - len(values),
+            "n_total": prepared.n_total,
+            **_counts(prepared),
+            "direction": prepared.metric.direction,
+            "min": min(values),
+            "max": max(values),
+            "values": {part.given.label: each.value for part, each in scores},
+            "unscored": {label: error.code for label, error in failed.items()},
+        },
+    )
+
+
+def _counts(prepared: PreparedSet) -> dict[str, int]:
+    """Questions that were left out, by what they lack."""
+    return {f"n_without_{name}": count for name, count in prepared.left_out.items()}
