@@ -16,6 +16,7 @@ The exit code is 1 where a value disagrees that is not expected to.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -24,10 +25,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench.metrics.formulas import retrieval
 from pytest_ragbench.metrics.formulas.agreement import cohen_kappa
-from pytest_ragbench.metrics.formulas.many_queries import evaluate
 from pytest_ragbench.metrics.formulas.overlap import rouge
-from pytest_ragbench.metrics.trec import read_qrels, read_run
+from pytest_ragbench.model.errors import UndefinedScore
 
 NAMES = {
     "map": "map",
@@ -48,6 +49,44 @@ def our_name(theirs: str) -> str | None:
         return NAMES[theirs]
     match = re.fullmatch(r"(P|recall|map_cut|ndcg_cut|success)_(\d+)", theirs)
     return f"{NAMES[match[1]]}@{match[2]}" if match else None
+
+
+Judgments = dict[str, dict[str, float]]
+"""Query id -> document id -> grade."""
+
+
+def read_qrels(file: Path) -> Judgments:
+    """Lines ``query 0 document grade``."""
+    qrels: Judgments = defaultdict(dict)
+    for line in file.read_text(encoding="utf-8-sig").splitlines():
+        query, _, document, grade = line.split()
+        qrels[query][document] = float(grade)
+    return qrels
+
+
+def read_run(file: Path) -> dict[str, list[str]]:
+    """Lines ``query Q0 document rank score tag``, ranked as trec_eval does: by score, then by the larger id."""
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for line in file.read_text(encoding="utf-8-sig").splitlines():
+        query, _, document, _, score, *_ = line.split()
+        found[query].append((float(score), document))
+    return {query: [document for _, document in sorted(rows, reverse=True)] for query, rows in found.items()}
+
+
+def evaluate(
+    qrels: Judgments, run: dict[str, list[str]], names: Iterable[str]
+) -> dict[str, dict[str, float]]:
+    """Metric -> query id -> value, the mean as ``all``; queries without relevant documents are left out."""
+    found: dict[str, dict[str, float]] = {}
+    for name in names:
+        metric, _, k = name.partition("@")
+        formula = getattr(retrieval, "average_precision" if metric == "map" else metric)
+        values = {}
+        for query, relevant in qrels.items():
+            with contextlib.suppress(UndefinedScore):
+                values[query] = formula(run.get(query, []), relevant, *([int(k)] if k else []))
+        found[name] = values | {"all": sum(values.values()) / len(values)}
+    return found
 
 
 def trec_eval(folder: Path) -> Iterator[tuple[str, int, float, float]]:
@@ -79,8 +118,7 @@ def trec_eval(folder: Path) -> Iterator[tuple[str, int, float, float]]:
         ):
             done = evaluate(judgments, run, names)
             for name in names:
-                mine = done.per_query(name) | {"all": done[name].mean}
-                differences += [abs(mine[query] - value) for query, value in expected[name].items()]
+                differences += [abs(done[name][query] - value) for query, value in expected[name].items()]
         yield f"trec_eval {output}", len(differences), max(differences), 5e-5
 
 
@@ -94,10 +132,11 @@ def qa(folder: Path) -> Iterator[tuple[str, int, float, float]]:
         differences = []
         if expected["queries"] == expected["queries_with_results"]:
             # pytrec_eval leaves queries without results out of its mean, so compare means only where all have some.
-            differences += [abs(done[mine].mean - expected["mean"][theirs]) for theirs, mine in names.items()]
-        values = {mine: done.per_query(mine) for mine in names.values()}
+            differences += [
+                abs(done[mine]["all"] - expected["mean"][theirs]) for theirs, mine in names.items()
+            ]
         for query, scores in expected["per_query"].items():
-            differences += [abs(values[names[name]][query] - value) for name, value in scores.items()]
+            differences += [abs(done[names[name]][query] - value) for name, value in scores.items()]
         yield f"qa {stem}", len(differences), max(differences), 5e-7
 
 

@@ -10,22 +10,6 @@ Books = Mapping[str, Mapping[str, Any]]
 """Kind -> name -> a number, or a list of seconds."""
 
 
-def difference(now: Books, before: Books) -> dict[str, dict[str, Any]]:
-    """What ``now`` has more than ``before``; kinds with nothing new are left out."""
-    new: dict[str, dict[str, Any]] = {}
-    for kind, entries in now.items():
-        old = before.get(kind, {})
-        changed = {
-            name: list(value[len(old.get(name, ())) :])
-            if isinstance(value, list)
-            else value - old.get(name, 0)
-            for name, value in entries.items()
-        }
-        if any(changed.values()):
-            new[kind] = changed
-    return new
-
-
 def add(total: dict[str, dict[str, Any]], new: Books) -> None:
     """Add ``new`` to ``total`` in place."""
     for kind, entries in new.items():

@@ -4,15 +4,13 @@ No judge, no embedder and no pytest in here. A formula returns a finite number, 
 :class:`~pytest_ragbench.model.errors.UsageError` (the caller's data is wrong) or
 :class:`~pytest_ragbench.model.errors.UndefinedScore` (there is no such number for this data).
 
-===============  ======================================================================
-``retrieval``    hit rate, MRR, recall, precision, AP, NDCG, R-precision, judged share
-``many_queries`` the same for many queries at once
-``coverage``     means that say how many samples they speak for
-``overlap``      ROUGE, BLEU, chrF, exact match, token F1, string similarity
-``vectors``      cosine
-``clusters``     intra-cluster similarity, inter-cluster distance, silhouette
-``agreement``    consistency, yes/no classification, kappa, AC1, alpha
-``verdicts``     what follows from a judge's verdicts and ratings
-``dialogue``     cache hit rate, context preservation
-===============  ======================================================================
+=============  ======================================================================
+``retrieval``  hit rate, MRR, recall, precision, AP, NDCG, R-precision, judged share
+``overlap``    ROUGE, BLEU, chrF, exact match, token F1, string similarity
+``vectors``    cosine
+``clusters``   intra-cluster similarity, inter-cluster distance, silhouette
+``agreement``  consistency, yes/no classification, kappa, AC1, alpha
+``verdicts``   what follows from a judge's verdicts and ratings
+``dialogue``   cache hit rate, context preservation
+=============  ======================================================================
 """

@@ -1,7 +1,6 @@
 """Retrieval metrics: how well a ranked list of ids meets the ids that are known to be relevant.
 
-One query at a time, written like the formulas; ``many_queries`` computes the same for many at once.
-Rules of both:
+One query at a time, written like the formulas. Rules of all:
 
 - Ids are compared as text. The order of the list is the ranking; it is never sorted again.
 - An id that comes back a second time keeps its rank and earns nothing (``collapse=True`` drops it

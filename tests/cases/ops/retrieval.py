@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_ragbench import RagSample, score
-from pytest_ragbench.metrics.formulas.many_queries import evaluate
+from pytest_ragbench import RagSample, assert_over, score
 from tests.cases import product
 from tests.cases.ops.metrics import _or_outcome
 from tests.cases.outcomes import Outcome, observe
@@ -51,7 +50,11 @@ def retrieval_mean(given: Input) -> Outcome:
     measures = [*_WHOLE, *(f"{name}@{k}" for k in _CUTS for name in _AT_K)]
 
     def measured() -> dict[str, float]:
-        found = evaluate(given["qrels"], given["run"], measures)
-        return {name: found[name].mean for name in measures}
+        samples = [
+            RagSample("q", context_ids=given["run"].get(query, ()), relevant_ids=relevant)
+            for query, relevant in given["qrels"].items()
+        ]
+        with product.using():
+            return {name: assert_over(samples, name, ">=0").value for name in measures}
 
     return observe(measured)

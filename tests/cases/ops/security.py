@@ -155,29 +155,3 @@ def export_csv(given: Input) -> Outcome:
                 if original_text(cell) != value:
                     outcome.problems.append(f"{name}: {value!r} became {cell!r}")
     return outcome
-
-
-@op("artifact_name", "artifact_path", "safe_filename", "artifact", items="names", single="name")
-def artifact_name(given: Input) -> Outcome:
-    """A file for a text that the data gives: inside the folder, whatever the text is."""
-    if importlib.util.find_spec("pytest_ragbench.report.artifacts") is None:
-        return Outcome("crash", message="the package names no files by ids")
-    from pytest_ragbench.report.artifacts import artifact_path
-
-    raw = next(str(given[key]) for key in ("name", "id", "artifact", "text") if key in given)
-    folder = Path("artifacts").resolve()
-    folder.mkdir(exist_ok=True)
-    outcome = observe(lambda: artifact_path(folder, raw, ".json").name)
-    if outcome.kind == "value":
-        path = artifact_path(folder, raw, ".json")
-        path.write_text("{}", encoding="utf-8")
-        if path.resolve().parent != folder:
-            outcome.problems.append(f"{raw!r} leaves the folder: {path}")
-        if not path.name.isprintable() or re.search(r'[<>:"/\\|?*]', path.name):
-            outcome.problems.append(f"{raw!r} makes the file name {path.name!r}")
-        if (
-            artifact_path(folder, f"{raw}.", ".json") == path
-            or artifact_path(folder, f"{raw}/", ".json") == path
-        ):
-            outcome.problems.append(f"{raw!r} and another text share {path.name!r}")
-    return outcome
