@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pytest_ragbench.batch.rows import Entry, _numbered
+from pytest_ragbench.batch.rows import Entry, numbered
 from pytest_ragbench.batch.run import row_of
 from pytest_ragbench.batch.scorer import Outcome, Scorer
-from pytest_ragbench.questions import readers
-from pytest_ragbench.questions.inline import _cells
-from pytest_ragbench.questions.loader import _checked_columns, _Mapper
-from pytest_ragbench.questions.reading import Problems, Row, Source
+from pytest_ragbench.questions.inline import record_cells
+from pytest_ragbench.questions.mapping import RowMapper, checked_columns
+from pytest_ragbench.questions.rows import Problems, Row, Source
 from pytest_ragbench.settings import load_settings
 
 Batch = TypeVar("Batch")
@@ -124,13 +123,13 @@ def _array(name: str, cells: list[Any]) -> Any:
 
 def _entries(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> list[Entry]:
     problems = Problems()
-    source = Source(Path("batch"), "batch", columns=_checked_columns(columns), problems=problems)
-    mapped = [Row(number, _cells(row, number, source)) for number, row in enumerate(rows, start=1)]
-    drafts = _Mapper(readers.reader("json"), source, ()).drafts(mapped)
+    source = Source(Path("batch"), "batch", columns=checked_columns(columns), problems=problems)
+    mapped = [Row(number, record_cells(row, number, source)) for number, row in enumerate(rows, start=1)]
+    drafts = RowMapper(source).drafts(mapped)
     if not drafts:
         problems.raise_any()
     bad = [(location.line, message) for location, message in problems.found]
-    return _numbered(drafts, bad, 0)
+    return numbered(drafts, bad, 0)
 
 
 async def _scored(entries: Sequence[Entry], scorer: Scorer) -> list[dict[str, Any]]:

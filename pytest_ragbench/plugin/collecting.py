@@ -108,7 +108,7 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
         raise UsageError("the rag_questions mark names no file, and ragbench_questions is not set")
     else:
         return None
-    from pytest_ragbench.questions.sql import seen_from
+    from pytest_ragbench.questions.readers.sql import seen_from
 
     questions = _load(config, seen_from(base, path), options)
     return _tagged(questions, tags)

@@ -28,6 +28,11 @@ class WrongEncoding(Exception):
         self.line = line
 
 
+def marked(data: bytes) -> str | None:
+    """The encoding that the byte order mark at the beginning of ``data`` stands for; None without one."""
+    return next((name for mark, name in _MARKS if data.startswith(mark)), None)
+
+
 def decode(data: bytes, encoding: str | None = None) -> str:
     """The text of ``data``: in ``encoding``, or as its byte order mark says, or in UTF-8.
 
@@ -42,7 +47,7 @@ def decode(data: bytes, encoding: str | None = None) -> str:
             "or save the file as UTF-8",
             1,
         )
-    name = encoding or next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    name = encoding or marked(data) or "utf-8"
     try:
         text = data.decode(name)
     except LookupError:
@@ -63,7 +68,7 @@ def decode(data: bytes, encoding: str | None = None) -> str:
 
 def _unmarked_utf16(data: bytes) -> str | None:
     """UTF-16 shows in the first line, where no question file has a NUL of its own."""
-    if data.startswith(tuple(mark for mark, _ in _MARKS)):
+    if marked(data):
         return None
     end = data.find(b"\n")
     at = data.find(b"\0", 0, end + 2 if end >= 0 else _SAMPLE)  # one more byte: the other half of "\n"

@@ -10,9 +10,8 @@ from typing import Any
 
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.samples import Question
-from pytest_ragbench.questions import readers
-from pytest_ragbench.questions.loader import _Mapper, _with_ids
-from pytest_ragbench.questions.reading import Problems, Row, Source
+from pytest_ragbench.questions.mapping import RowMapper, questions_from_rows
+from pytest_ragbench.questions.rows import Problems, Row, Source
 
 
 def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "question") -> Question:
@@ -25,11 +24,10 @@ def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "
     """
     problems = Problems()
     source = Source(Path(where), where, problems=problems)
-    drafts = _Mapper(readers.reader("json"), source, ()).drafts([Row(0, dict(columns))])
+    drafts = RowMapper(source).drafts([Row(0, dict(columns))])
     problems.raise_any()
-    [question] = _with_ids(drafts, problems)
-    own = drafts[0].fields.get("id")
-    return replace(question, id=own if own is not None else default_id, location=None)
+    [draft] = drafts
+    return replace(draft.question(draft.id or default_id), location=None)
 
 
 def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
@@ -51,13 +49,13 @@ def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
     problems = Problems()
     source = Source(Path(where), where, problems=problems)
     rows = [
-        item if isinstance(item, Question) else Row(number, _cells(item, number, source))
+        item if isinstance(item, Question) else Row(number, record_cells(item, number, source))
         for number, item in enumerate(_items(value, where), start=1)
     ]
     mapped = [row for row in rows if isinstance(row, Row)]
-    drafts = iter(_with_ids(_Mapper(readers.reader("json"), source, ()).drafts(mapped), problems))
+    questions = iter(questions_from_rows(mapped, source))
     problems.raise_any()
-    found = [item if isinstance(item, Question) else next(drafts) for item in rows]
+    found = [item if isinstance(item, Question) else next(questions) for item in rows]
     if not found:
         raise QuestionFileError(f"{where}: no questions")
     return found
@@ -81,7 +79,8 @@ def _items(value: Any, where: str) -> Iterable[Any]:
     return value
 
 
-def _cells(item: Any, number: int, source: Source) -> dict[str, Any]:
+def record_cells(item: Any, number: int, source: Source) -> dict[str, Any]:
+    """The columns of a string (a question) or a mapping, in plain data; anything else is reported."""
     if isinstance(item, str):
         return {"question": item}
     if not isinstance(item, Mapping):

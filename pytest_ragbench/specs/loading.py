@@ -13,11 +13,13 @@ from pydantic import ValidationError
 from pytest_ragbench.expectations import Expectations
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.model.samples import Question
-from pytest_ragbench.questions import ids, readers
-from pytest_ragbench.questions.loader import _Mapper, _shown_name, _with_ids, load_questions
-from pytest_ragbench.questions.readers.yaml_list import _Builder, _explained, _line, _line_of
-from pytest_ragbench.questions.reading import Problems, Row, Source, Unreadable
-from pytest_ragbench.questions.sql import seen_from
+from pytest_ragbench.questions import ids
+from pytest_ragbench.questions.files import shown_name
+from pytest_ragbench.questions.loader import load_questions
+from pytest_ragbench.questions.mapping import questions_from_rows
+from pytest_ragbench.questions.readers.sql import seen_from
+from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, explained, line_of
+from pytest_ragbench.questions.rows import Problems, Row, Source, Unreadable
 from pytest_ragbench.specs.model import QuestionsFile, Suite, Test
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class _Loader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems = Problems()
-        self.source = Source(path, _shown_name(path), problems=self.problems)
+        self.source = Source(path, shown_name(path), problems=self.problems)
 
     def cases(self) -> list[Case]:
         try:
@@ -84,20 +86,10 @@ class _Loader:
     def _root(self) -> yaml.MappingNode:
         import yaml
 
-        text = self.source.text(self.path.read_bytes())
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        try:
-            root = yaml.compose(text, Loader=loader)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            self.source.stop(
-                mark.line + 1 if mark else _line_of(error, text), f"not YAML: {_explained(error)}"
-            )
-        except RecursionError:
-            self.source.stop(0, "not readable YAML: nested too deeply")
+        root = compose(self.source.text(), self.source)
         if not isinstance(root, yaml.MappingNode):
             self.source.stop(
-                _line(root) if root is not None else 0,
+                line_of(root) if root is not None else 0,
                 "wanted a mapping with 'questions' or 'tests', as in docs/yaml-tests.md",
             )
         return root
@@ -107,16 +99,16 @@ class _Loader:
         import yaml
 
         node: yaml.Node = self.root
-        line = _line(node)
+        line = line_of(node)
         for part in path:
             if isinstance(node, yaml.MappingNode):
                 found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
                 if found is None:
                     continue  # a part of a name that pydantic adds
-                line, node = _line(found[0]), found[1]
+                line, node = line_of(found[0]), found[1]
             elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
                 node = node.value[part]
-                line = _line(node)
+                line = line_of(node)
         return line
 
     def report(self, path: Sequence[str | int], message: str) -> None:
@@ -257,8 +249,7 @@ class _Loader:
             if "expect" in cells:
                 raw[line] = (cells.pop("expect"), place)
             rows.append(Row(line, cells))
-        drafts = _Mapper(readers.reader("yaml"), self.source, ()).drafts(rows)
-        found = _with_ids(drafts, self.problems) if drafts else []
+        found = questions_from_rows(rows, self.source)
         expected = {}
         for question in found:
             line = question.location.line if question.location else 0
@@ -318,7 +309,7 @@ def _near(path: Sequence[str | int]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(model.model_fields)}"
 
 
-class _TypedBuilder(_Builder):
+class _TypedBuilder(NodeBuilder):
     """Texts as they are written, but values below ``json_path`` as YAML means them: ``30`` is a number."""
 
     def mapping(self, node: yaml.Node) -> dict[str, Any]:
@@ -334,4 +325,4 @@ class _TypedBuilder(_Builder):
         try:
             return yaml.safe_load(yaml.serialize(node, allow_unicode=True))
         except yaml.YAMLError as error:
-            self.source.stop(_line(node), f"not YAML: {_explained(error)}")
+            self.source.stop(line_of(node), f"not YAML: {explained(error)}")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
-from pytest_ragbench.questions import load_questions, sql
+from pytest_ragbench.questions import load_questions
+from pytest_ragbench.questions.readers import sql
 
 ROWS = [
     (3, "Как вернуть товар?", "Принесите чек.", "https://wiki/return", "2024-05-01", None),

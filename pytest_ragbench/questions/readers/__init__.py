@@ -1,40 +1,83 @@
-"""One module a format; a new format is a module with a ``READER`` and a line in the two tables here."""
+"""The formats of question files, found by entry point.
+
+A reader is one file with a :class:`~pytest_ragbench.questions.rows.Reader` in it, and an entry point of the group
+``ragbench.readers`` whose name is the name of the format::
+
+    [project.entry-points."ragbench.readers"]
+    ods = "my_package.ods_reader"
+
+The entry point names a module, a class without arguments, or an object.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from pytest_ragbench.questions.reading import Reader
+    from pytest_ragbench.questions.rows import Reader
 
-FORMATS = {
-    "csv": "delimited",
-    "tsv": "delimited",
-    "jsonl": "json_lines",
-    "json": "json_list",
-    "yaml": "yaml_list",
-    "parquet": "parquet",
-    "xlsx": "workbook",
-}
-"""Format -> module of this package."""
+GROUP = "ragbench.readers"
+"""The group of the entry points."""
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-}
-"""File name suffix (lower case) -> format."""
+# Here and not in pyproject.toml, so that a checkout without installed metadata reads files, too.
+_BUILT_IN = tuple(
+    EntryPoint(name, f"{__name__}.{target}", GROUP)
+    for name, target in {
+        "csv": "delimited:CSV",
+        "tsv": "delimited:TSV",
+        "jsonl": "json_lines:JsonLines",
+        "json": "json_list:JsonList",
+        "yaml": "yaml_list:YamlList",
+        "parquet": "parquet:Parquet",
+        "xlsx": "workbook:Workbook",
+        "sql": "sql:Sql",
+    }.items()
+)
+
+
+@lru_cache(maxsize=1)
+def installed() -> Mapping[str, Reader]:
+    """All readers by the name of their format: the built-in ones, then those of other packages.
+
+    Raises
+    ------
+    UsageError
+        An entry point can't be loaded or isn't a reader, or two have one name.
+    """
+    found: dict[str, Reader] = {}
+    for point in (*_BUILT_IN, *sorted(entry_points(group=GROUP), key=lambda point: point.name)):
+        if point.name in found:
+            raise UsageError(f"two readers of question files are called {point.name!r}: see {point.value}")
+        found[point.name] = _loaded(point)
+    return found
+
+
+def _loaded(point: EntryPoint) -> Reader:
+    origin = f"the reader {point.name!r} of question files ({point.value})"
+    try:
+        target = point.load()
+        reader: Reader = target() if isinstance(target, type) else target
+    except Exception as error:  # another package's code
+        raise UsageError(f"{origin} can't be loaded: {type(error).__name__}: {error}") from error
+    if not callable(getattr(reader, "read", None)) or not isinstance(
+        getattr(reader, "suffixes", None), tuple
+    ):
+        raise UsageError(f"{origin} needs 'suffixes', a tuple as ('.foo',), and a function 'read(source)'")
+    return reader
+
+
+def suffixes() -> dict[str, str]:
+    """File name suffix (lower case, with the dot) -> name of the format; the first reader of a suffix has it."""
+    found: dict[str, str] = {}
+    for name, reader in installed().items():
+        for suffix in reader.suffixes:
+            found.setdefault(suffix, name)
+    return found
 
 
 def format_of(suffix: str, wanted: str | None = None) -> str | None:
@@ -43,19 +86,19 @@ def format_of(suffix: str, wanted: str | None = None) -> str | None:
     Raises
     ------
     UsageError
-        Where ``wanted`` is no format.
+        There is no format ``wanted``.
     """
+    known = suffixes()
     if wanted is None:
-        return SUFFIXES.get(suffix.lower())
+        return known.get(suffix.lower())
     name = wanted.strip().lower().lstrip(".")
-    name = SUFFIXES.get(f".{name}", name)
-    if name not in FORMATS:
-        raise UsageError(f"unknown question file format {wanted!r}; known: {', '.join(FORMATS)}")
+    name = known.get(f".{name}", name)
+    if name not in known.values():
+        names = ", ".join(dict.fromkeys(known.values()))
+        raise UsageError(f"unknown question file format {wanted!r}; known: {names}")
     return name
 
 
 def reader(name: str) -> Reader:
-    """The reader of a format; its module (and a library it needs) is imported here."""
-    module = import_module(f"{__name__}.{FORMATS[name]}")
-    found: Reader = module.READER
-    return found
+    """The reader of a format, by the format's name."""
+    return installed()[name]

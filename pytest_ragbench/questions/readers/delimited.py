@@ -7,11 +7,11 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import NamedTuple
 
 from pytest_ragbench.questions import columns
-from pytest_ragbench.questions.reading import Row, Source
+from pytest_ragbench.questions.rows import Row, Source
 
 DELIMITERS = (",", ";", "\t", "|")
 _PROBED_ROWS = 50
@@ -24,14 +24,18 @@ class _Line(NamedTuple):
 
 
 class Delimited:
-    """``.csv``, ``.tsv``."""
+    """``.csv`` or ``.tsv``; ``usual`` is the delimiter that wins where several would do."""
 
     blank_is_missing = True
 
-    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+    def __init__(self, suffix: str, usual: str) -> None:
+        self.suffixes = (suffix,)
+        self._usual = usual
+
+    def read(self, source: Source) -> Iterator[Row]:
         """A row for each record, at the physical line where it starts (records may span lines)."""
-        text = source.text(data)
-        delimiter, first = _delimiter(text, source)
+        text = source.text()
+        delimiter, first = _delimiter(text, source, self._usual)
         previous_limit = csv.field_size_limit(sys.maxsize)
         try:
             # newline="" keeps line ends inside quoted cells as they are written.
@@ -46,21 +50,22 @@ class Delimited:
             source.stop(header.line, "a header without rows: no questions")
         return _rows(header, records, source)
 
-
-def stream(lines: Iterable[str], head: str, source: Source, size: int) -> Iterator[list[Row]]:
-    """Lists of up to ``size`` rows, of a file too large to hold; ``head`` is its beginning, whole lines."""
-    delimiter, first = _delimiter(head, source)
-    previous_limit = csv.field_size_limit(sys.maxsize)
-    try:
-        records = _records(lines, delimiter, source, skip=first)
-        header = next(records, None)
-        if header is None:
-            source.stop(0, "the file is empty: no questions")
-        source.header_line = header.line
-        while part := list(islice(records, size)):
-            yield list(_rows(header, part, source))
-    finally:
-        csv.field_size_limit(previous_limit)
+    def read_parts(self, source: Source, size: int, after: int = 0) -> Iterator[list[Row]]:
+        """The rows that start after line ``after``, in lists of up to ``size``."""
+        delimiter, first = _delimiter(source.head(), source, self._usual)
+        previous_limit = csv.field_size_limit(sys.maxsize)
+        try:
+            with source.open(newline="") as lines:
+                records = _records(lines, delimiter, source, skip=first)
+                header = next(records, None)
+                if header is None:
+                    source.stop(0, "the file is empty: no questions")
+                source.header_line = header.line
+                rest = dropwhile(lambda record: record.line <= after, records)
+                while part := list(islice(rest, size)):
+                    yield list(_rows(header, part, source))
+        finally:
+            csv.field_size_limit(previous_limit)
 
 
 def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
@@ -116,7 +121,7 @@ def _explained(error: str) -> str:
     return error
 
 
-def _delimiter(text: str, source: Source) -> tuple[str, int]:
+def _delimiter(text: str, source: Source, usual: str) -> tuple[str, int]:
     """The delimiter, and how many lines to skip before the header (Excel's ``sep=;``)."""
     marked = re.match(r"sep=([^\"\r\n])\r?\n", text, re.IGNORECASE)
     skip = 1 if marked else 0
@@ -124,7 +129,6 @@ def _delimiter(text: str, source: Source) -> tuple[str, int]:
         return source.delimiter, skip
     if marked:
         return marked[1], skip
-    preferred = "\t" if source.path.suffix.lower() == ".tsv" else ","
     probes = {delimiter: _probe(text, delimiter) for delimiter in DELIMITERS}
     usable = [
         delimiter
@@ -133,9 +137,9 @@ def _delimiter(text: str, source: Source) -> tuple[str, int]:
     ]
     if not usable:
         # Let the header be reported as read by the delimiter that finds most columns in it.
-        widest = max(DELIMITERS, key=lambda mark: (len((probes[mark] or [[]])[0]), mark == preferred))
+        widest = max(DELIMITERS, key=lambda mark: (len((probes[mark] or [[]])[0]), mark == usual))
         return widest, 0
-    best = max(usable, key=lambda mark: (_even(probes[mark]), len(probes[mark][0]), mark == preferred))
+    best = max(usable, key=lambda mark: (_even(probes[mark]), len(probes[mark][0]), mark == usual))
     if len(probes[best][0]) == 1:
         _check_single(probes, source)
     return best, 0
@@ -171,4 +175,5 @@ def _check_single(probes: dict[str, list[list[str]]], source: Source) -> None:
             )
 
 
-READER = Delimited()
+CSV = Delimited(".csv", usual=",")
+TSV = Delimited(".tsv", usual="\t")

@@ -7,23 +7,34 @@ from itertools import islice
 
 from pytest_ragbench.questions.exports import is_promptfoo_result, promptfoo_rows
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
-from pytest_ragbench.questions.reading import Row, Source
+from pytest_ragbench.questions.rows import Row, Source
 
 
 class JsonLines:
     """``.jsonl``, ``.ndjson``."""
 
-    blank_is_missing = False
+    suffixes = (".jsonl", ".ndjson")
 
-    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+    def read(self, source: Source) -> Iterator[Row]:
         """A row for each line that isn't blank."""
-        # Not splitlines(): U+2028 and its like may stand inside a JSON text.
-        return self.rows(source.text(data).split("\n"), source)
+        # Not splitlines(): U+2028 and its like may stand inside a JSON string.
+        return self._rows(source.text().split("\n"), source)
 
-    def rows(self, lines: Iterable[str], source: Source, after: int = 0) -> Iterator[Row]:
-        """The rows of lines that come one by one; the first ``after`` lines are passed over unread."""
+    def read_parts(self, source: Source, size: int, after: int = 0) -> Iterator[list[Row]]:
+        """The rows after line ``after``, in lists of up to ``size``; lines before are not parsed."""
+        with source.open(newline="\n") as lines:
+            rows = self._rows(lines, source, after)
+            while True:
+                before = len(source.problems.found)
+                part = list(islice(rows, size))
+                if not part and len(source.problems.found) == before:
+                    return
+                yield part
+
+    def _rows(self, lines: Iterable[str], source: Source, after: int = 0) -> Iterator[Row]:
         decoder = StrictDecoder()
-        of_promptfoo: list[Row] = []  # they say only together whether several prompts answered
+        # Kept to the end: only together they show whether several prompts answered.
+        of_promptfoo: list[Row] = []
         for number, line in enumerate(islice(lines, after, None), start=after + 1):
             content = line.strip()
             if not content:
@@ -54,6 +65,3 @@ class JsonLines:
 def _kind(value: object) -> str:
     names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
-
-
-READER = JsonLines()

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 
 from pytest_ragbench.questions.exports import rows_of
 from pytest_ragbench.questions.readers.json_text import StrictDecoder, Unparsable
-from pytest_ragbench.questions.reading import LISTS, Row, Source, columnar
+from pytest_ragbench.questions.rows import LISTS, Row, Source, columnar
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -15,11 +15,11 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 class JsonList:
     """``.json``."""
 
-    blank_is_missing = False
+    suffixes = (".json",)
 
-    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+    def read(self, source: Source) -> Iterator[Row]:
         """A row for each object of the list, at the line where it starts."""
-        return _Scan(source.text(data), source).rows()
+        return _Scan(source.text(), source).rows()
 
 
 class _Scan:
@@ -130,6 +130,3 @@ class _Scan:
             return self.text.count("\n", 0, at) + 1
         self._counted = (at, line + self.text.count("\n", offset, at))
         return self._counted[1]
-
-
-READER = JsonList()

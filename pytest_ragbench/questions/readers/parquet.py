@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.questions.reading import Row, Source
+from pytest_ragbench.questions.rows import Row, Source
 
 
 class Parquet:
     """``.parquet``."""
 
-    blank_is_missing = False
+    suffixes = (".parquet", ".pq")
 
-    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+    def read(self, source: Source) -> Iterator[Row]:
         """A row for each row of the table."""
-        for chunk in _rows(io.BytesIO(data), source, 10_000):
-            yield from chunk
+        for part in self.read_parts(source, 10_000):
+            yield from part
 
-
-def batches(source: Source, size: int) -> Iterator[list[Row]]:
-    """The rows of the source's file, ``size`` at a time: the table is never held whole."""
-    return _rows(source.path, source, size)
-
-
-def _rows(file: Any, source: Source, size: int) -> Iterator[list[Row]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise UsageError(
-            f"{source.name}: reading Parquet needs pyarrow: pip install 'pytest-ragbench[parquet]'"
-        ) from None
-    try:
-        table = pq.ParquetFile(file)
-        number = 1
-        for batch in table.iter_batches(batch_size=size):
-            rows = batch.to_pylist()
-            yield [Row(number + place, _plain(row)) for place, row in enumerate(rows)]
-            number += len(rows)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        source.stop(0, f"not a Parquet file that can be read: {str(error).splitlines()[0]}")
+    def read_parts(self, source: Source, size: int, after: int = 0) -> Iterator[list[Row]]:
+        """The rows after the ``after``-th, in lists of up to ``size``: the table is never held whole."""
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise UsageError(
+                f"{source.name}: reading Parquet needs pyarrow: pip install 'pytest-ragbench[parquet]'"
+            ) from None
+        try:
+            table = pq.ParquetFile(source.path)
+            number = 1
+            for batch in table.iter_batches(batch_size=size):
+                rows = batch.to_pylist()
+                if number + len(rows) > after + 1:
+                    skip = max(after + 1 - number, 0)
+                    yield [Row(number + place, _plain(row)) for place, row in enumerate(rows)][skip:]
+                number += len(rows)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            source.stop(0, f"not a Parquet file that can be read: {str(error).splitlines()[0]}")
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +48,3 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
         str(name): None if isinstance(cell, float) and math.isnan(cell) else cell
         for name, cell in row.items()
     }
-
-
-READER = Parquet()

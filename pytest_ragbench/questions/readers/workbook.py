@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.questions import columns
-from pytest_ragbench.questions.reading import Row, Source
+from pytest_ragbench.questions.rows import Row, Source
 
 _ERRORS = re.compile(r"#(REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!|SPILL!|CALC!)")
 
@@ -20,9 +20,11 @@ _ERRORS = re.compile(r"#(REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!|SPILL!|CALC!)"
 class Workbook:
     """``.xlsx``, ``.xlsm``; lines are the rows of the sheet."""
 
+    suffixes = (".xlsx", ".xlsm")
     blank_is_missing = True
+    has_tables = True
 
-    def read(self, data: bytes, source: Source) -> Iterator[Row]:
+    def read(self, source: Source) -> Iterator[Row]:
         """A row for each row below the header; rows of blank cells are passed over."""
         try:
             import openpyxl
@@ -33,7 +35,7 @@ class Workbook:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of styles and validations that it does not know
-                book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, read_only=True)
+                book = openpyxl.load_workbook(io.BytesIO(source.data()), data_only=True, read_only=True)
                 sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
         except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
             source.stop(0, f"not a workbook that can be read: {error or type(error).__name__}")
@@ -112,6 +114,3 @@ def _cell(value: Any) -> str | None:
     if isinstance(value, (date, time)):
         return value.isoformat()
     return str(value).replace("_x000D_\n", "\n").replace("_x000D_", "")
-
-
-READER = Workbook()

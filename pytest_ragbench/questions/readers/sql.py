@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
-from pytest_ragbench.questions.reading import Row, Source
+from pytest_ragbench.questions.rows import Row, Source
 
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://")
 _VARIABLE = re.compile(r"env:(\w+)")
@@ -110,17 +110,12 @@ class _Connection(Protocol):
     def query(self, text: str) -> _Result: ...
 
 
-class SqlReader:
-    """Reads the rows of one table or query; NULL is "not given", an empty text is empty."""
+class Sql:
+    """Reads the rows of one table or query; NULL is "not given", an empty string is empty."""
 
-    blank_is_missing = False
+    suffixes = ()
 
-    def __init__(self, wanted: Database) -> None:
-        self.wanted = wanted
-        self.key: str | None = None
-        """The table's primary key, where it is one column."""
-
-    def read(self, data: bytes, source: Source) -> Iterable[Row]:
+    def read(self, source: Source) -> Iterable[Row]:
         """A row for each row of the result, its number (from 1) in the place of a line.
 
         The order is that of the primary key or of ORDER BY; without either, rows are sorted by their values, so
@@ -128,45 +123,51 @@ class SqlReader:
 
         Raises
         ------
+        UsageError
+            ``format="sql"`` for a file.
         QuestionFileError
             The database can't be reached, or there is no such table or column.
         """
-        result = self._result()
+        wanted = source.database
+        if wanted is None:
+            raise UsageError(f"{source.name}: a database is named by a URL, as sqlite:///support.db")
+        result = _result(wanted)
         twice = sorted({name for name in result.columns if result.columns.count(name) > 1})
         if twice:
             source.stop(0, f"the result has two columns called {twice[0]!r}; rename one: AS ...")
-        self.key = result.key[0] if len(result.key) == 1 else None
+        source.key = result.key[0] if len(result.key) == 1 else None
         rows = [[_cell(value) for value in row] for row in result.rows]
-        if not self._is_ordered(result):
+        if not _is_ordered(wanted, result):
             rows.sort(key=repr)
         return [
             Row(number, dict(zip(result.columns, row, strict=True))) for number, row in enumerate(rows, 1)
         ]
 
-    def _is_ordered(self, result: _Result) -> bool:
-        if self.wanted.table:
-            return bool(result.key)
-        return bool(re.search(r"\border\s+by\b", _COMMENT.sub(" ", str(self.wanted.query)), re.IGNORECASE))
 
-    def _result(self) -> _Result:
-        name = self.wanted.name
-        try:
-            connection: _Connection = _connection(self.wanted)
-            if self.wanted.query:
-                return connection.query(self.wanted.query)
-            table = str(self.wanted.table)
-            if not connection.has(table):
-                tables = connection.tables()
-                likely = difflib.get_close_matches(table, tables, n=1)
-                hint = f"did you mean {likely[0]!r}?" if likely else f"tables: {', '.join(tables) or 'none'}"
-                raise QuestionFileError(f"{self.wanted.shown}: there is no table {table!r}; {hint}")
-            return connection.table(table)
-        except (UsageError, KeyboardInterrupt):
-            raise
-        except Exception as error:  # drivers have their own classes
-            said = str(getattr(error, "orig", None) or error).splitlines()
-            shown = (said[0] if said else type(error).__name__).replace(self.wanted.url, self.wanted.shown)
-            raise QuestionFileError(f"{name}: {_without_password(shown, self.wanted.url)}") from None
+def _is_ordered(wanted: Database, result: _Result) -> bool:
+    if wanted.table:
+        return bool(result.key)
+    return bool(re.search(r"\border\s+by\b", _COMMENT.sub(" ", str(wanted.query)), re.IGNORECASE))
+
+
+def _result(wanted: Database) -> _Result:
+    try:
+        connection: _Connection = _connection(wanted)
+        if wanted.query:
+            return connection.query(wanted.query)
+        table = str(wanted.table)
+        if not connection.has(table):
+            tables = connection.tables()
+            likely = difflib.get_close_matches(table, tables, n=1)
+            hint = f"did you mean {likely[0]!r}?" if likely else f"tables: {', '.join(tables) or 'none'}"
+            raise QuestionFileError(f"{wanted.shown}: there is no table {table!r}; {hint}")
+        return connection.table(table)
+    except (UsageError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # drivers have their own classes
+        said = str(getattr(error, "orig", None) or error).splitlines()
+        shown = (said[0] if said else type(error).__name__).replace(wanted.url, wanted.shown)
+        raise QuestionFileError(f"{wanted.name}: {_without_password(shown, wanted.url)}") from None
 
 
 def _without_password(text: str, url: str) -> str:

@@ -1,18 +1,24 @@
-"""What every reader of a format shares: where it reads from, what it yields, how it reports trouble."""
+"""What the readers of all formats share: where they read from, the rows they yield, how they report problems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TextIO, runtime_checkable
 
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.questions import encodings
 
-MOST_SHOWN = 10
-"""So many problems are written out in one error; of the others only the number."""
+if TYPE_CHECKING:
+    from pytest_ragbench.questions.readers.sql import Database
+
+MOST_PROBLEMS_SHOWN = 10
+"""An error lists this many problems and only counts the others."""
+
+HEAD_BYTES = 1 << 18
+"""Of a file that is read in parts, as much is looked at to find out its encoding and delimiter."""
 
 LISTS = ("questions", "data", "examples", "samples", "goldens", "tests", "test_cases", "rows", "items")
 """Keys under which an object may hold its list of questions."""
@@ -48,26 +54,34 @@ class Problems:
         lines = list(dict.fromkeys(f"{location}: {message}" for location, message in ordered))
         if len(lines) == 1:
             raise QuestionFileError(lines[0])
-        text = "\n  ".join([f"{lines[0]} (and {len(lines) - 1} more)", *lines[1:MOST_SHOWN]])
-        if len(lines) > MOST_SHOWN:
-            text += f"\n  ... {len(lines) - MOST_SHOWN} more problems"
+        text = "\n  ".join([f"{lines[0]} (and {len(lines) - 1} more)", *lines[1:MOST_PROBLEMS_SHOWN]])
+        if len(lines) > MOST_PROBLEMS_SHOWN:
+            text += f"\n  ... {len(lines) - MOST_PROBLEMS_SHOWN} more problems"
         raise QuestionFileError(text)
 
 
 @dataclass(slots=True)
 class Source:
-    """One file and how the caller wants it read.
+    """One file or database, and how the caller wants it read.
 
     Parameters
     ----------
     path
-        The file.
+        The file; of no meaning for a database.
     name
         How messages and locations call it.
     encoding, delimiter
         As given by the caller; None to find out.
     columns
         The caller's mapping, our name -> the file's name.
+    table
+        Of a file that holds several tables (sheets), the one to read.
+    database
+        What to read of a database.
+    header_line
+        Set by the reader: the line of the column names, in formats that write them once.
+    key
+        Set by the reader: the column whose values tell the rows apart. It is the id where no column is called so.
     """
 
     path: Path
@@ -77,9 +91,9 @@ class Source:
     columns: Mapping[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     table: str | None = None
-    """Of a file that holds several (sheets), the one to read."""
+    database: Database | None = None
     header_line: int = 0
-    """Where column names are written, for formats that write them once."""
+    key: str | None = None
 
     def report(self, line: int, message: str) -> None:
         """Note a problem of one row and read on."""
@@ -90,10 +104,36 @@ class Source:
         self.report(line, message)
         raise Unreadable
 
-    def text(self, data: bytes) -> str:
-        """The file's text, byte order mark removed; stops where it is in another encoding, or blank."""
+    def data(self) -> bytes:
+        """The content of the file; stops where it can't be opened."""
         try:
-            text = encodings.decode(data, self.encoding)
+            return self.path.read_bytes()
+        except OSError as error:
+            self.stop(0, f"can't be read: {error.strerror or error}")
+
+    def open(self, newline: str) -> TextIO:
+        """The file, to be read line by line; stops where its beginning isn't in the encoding."""
+        self.head()
+        encoding = self.encoding or encodings.marked(self._beginning()) or "utf-8"
+        return self.path.open(encoding=encoding, newline=newline)
+
+    def head(self) -> str:
+        """The whole lines at the file's beginning, up to :data:`HEAD_BYTES`; stops as :meth:`text`."""
+        data = self._beginning()
+        cut = data.rfind(b"\n") + 1 if len(data) == HEAD_BYTES else len(data)
+        return self.text(data[: cut or len(data)])
+
+    def _beginning(self) -> bytes:
+        with self.path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+
+    def text(self, data: bytes | None = None) -> str:
+        """The file's content (or ``data``, a part of it) as a string without byte order mark.
+
+        Stops where it is blank, or in another encoding than the caller said.
+        """
+        try:
+            text = encodings.decode(self.data() if data is None else data, self.encoding)
         except encodings.WrongEncoding as error:
             self.stop(error.line, str(error))
         if not text.strip():
@@ -102,12 +142,19 @@ class Source:
 
 
 class Reader(Protocol):
-    """A file format."""
+    """A format of question files. Modules, classes and objects with these names are readers.
 
-    blank_is_missing: bool
-    """True where the format can't tell an empty text from no value (CSV)."""
+    ``blank_is_missing = True`` says that the format can't tell an empty string from no value, as CSV; then blank
+    cells are missing values. ``has_tables = True`` says that a file may hold several tables, of which the caller
+    names one (``source.table``).
+    """
 
-    def read(self, data: bytes, source: Source) -> Iterable[Row]:
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of the file names, in lower case with the dot; empty where only ``format=`` asks for this reader."""
+        ...
+
+    def read(self, source: Source) -> Iterable[Row]:
         """The rows in the order of the file.
 
         A row that can't be read is reported to ``source`` and left out.
@@ -115,7 +162,19 @@ class Reader(Protocol):
         Raises
         ------
         Unreadable
-            After the reason was reported.
+            By ``source.stop``, which notes the reason.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingReader(Reader, Protocol):
+    """A format whose files can be read in parts, so that they need not fit into memory."""
+
+    def read_parts(self, source: Source, size: int, after: int = 0) -> Iterator[list[Row]]:
+        """The rows that start after line ``after``, in lists of up to ``size``.
+
+        A list is empty where all rows of its part were reported.
         """
         ...
 

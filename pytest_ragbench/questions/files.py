@@ -1,0 +1,60 @@
+"""The files that a path, a glob pattern or a directory stands for."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from pathlib import Path
+
+from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.questions import readers
+
+
+def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
+    """The files that ``path`` means, sorted by name; at least one.
+
+    Raises
+    ------
+    QuestionFileError
+        There is none.
+    """
+    if not str(path).strip():
+        raise UsageError("the path of the question file is empty")
+    file = Path(path)
+    if file.is_dir():
+        suffixes = readers.suffixes()
+        found = [
+            entry
+            for entry in sorted(file.iterdir())
+            if entry.is_file()
+            and not entry.name.startswith(".")
+            and not entry.name.endswith((".rag.yaml", ".rag.yml"))  # tests, not questions
+            and (format or entry.suffix.lower() in suffixes)
+        ]
+        if not found:
+            raise QuestionFileError(
+                f"{shown_name(file)}: no questions: the directory has no {', '.join(suffixes)} file"
+            )
+        return found
+    if file.exists():
+        return [file]
+    if glob.has_magic(str(path)):
+        found = sorted({Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file()})
+        if not found:
+            raise QuestionFileError(
+                f"{path}: no questions: no file matches the pattern (seen from {Path.cwd()})"
+            )
+        return found
+    beside = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
+    likely = difflib.get_close_matches(file.name, beside, n=1)
+    hint = f"; did you mean {likely[0]!r}?" if likely else ""
+    raise QuestionFileError(f"{path}: no such question file (seen from {Path.cwd()}){hint}")
+
+
+def shown_name(file: Path) -> str:
+    """Short where the file is below the working directory."""
+    try:
+        return str(file.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)
