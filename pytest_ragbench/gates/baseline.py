@@ -15,14 +15,9 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.thresholds import Scale
 
 if TYPE_CHECKING:
-    from pytest_ragbench.report.reading import Report
+    from pytest_ragbench.model.report import RunReport
 
 _SAME = 1e-9
-# Texts, which are most of a report, and which no gate reads.
-_TEXTS: Any = {
-    "samples": {"__all__": {"answer", "contexts", "reference", "reference_contexts"}},
-    "scores": {"__all__": {"evidence", "reason", "error_message"}},
-}
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class Baseline:
     name: str = "this run"
 
 
-def find_report(given: str, *, base: Path, history: Path | None) -> tuple[Report, str]:
+def find_report(given: str, *, base: Path, history: Path | None) -> tuple[RunReport, str]:
     """The report of an earlier run, and what to call it.
 
     Parameters
@@ -65,7 +60,7 @@ def find_report(given: str, *, base: Path, history: Path | None) -> tuple[Report
     return _last_of(given, path, history)
 
 
-def _last_of(branch: str, path: Path, file: Path) -> tuple[Report, str]:
+def _last_of(branch: str, path: Path, file: Path) -> tuple[RunReport, str]:
     from datetime import UTC, datetime
 
     from pytest_ragbench.report.history import History
@@ -91,9 +86,11 @@ def read_baseline(given: str | Path, *, base: Path | None = None, history: Path 
     return baseline_of(report, name=name)
 
 
-def baseline_of(report: Report, *, name: str) -> Baseline:
+def baseline_of(report: RunReport, *, name: str) -> Baseline:
     """The baseline in a report that has been read."""
-    observed = Observations(result.model_dump(exclude=_TEXTS) for result in report.results)
+    from pytest_ragbench.report.writing import as_dict
+
+    observed = Observations(as_dict(result) for result in report.results)
     preflight = report.preflight.fingerprint if report.preflight else None
     return Baseline(observed, report.run.prompts, preflight, name)
 

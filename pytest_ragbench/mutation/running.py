@@ -18,7 +18,7 @@ from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, w
 from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all
 
 if TYPE_CHECKING:
-    from pytest_ragbench.report.reading import Report
+    from pytest_ragbench.model.report import RunReport
 
 _FACTS = frozenset({"number", "date", "unit", "name", "negation", "added_claim"})
 _WORDS = frozenset({"rephrased", "reordered"})
@@ -95,7 +95,7 @@ def kinds_for(metric: Metric) -> frozenset[str]:
     return frozenset(found)
 
 
-def originals(report: Report, name: str, threshold: str | None) -> list[Original]:
+def originals(report: RunReport, name: str, threshold: str | None) -> list[Original]:
     """The samples of a report that passed.
 
     ``threshold`` wins over those of the report. UsageError where no sample passed, there is no threshold,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from pytest_ragbench.report.reading import Report
+    from pytest_ragbench.model.report import RunReport
 
 
 def on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def tell_github(report: Report) -> list[str]:
+def tell_github(report: RunReport) -> list[str]:
     """Add the run to the job's page; the lines returned are annotations, for standard output.
 
     Raises

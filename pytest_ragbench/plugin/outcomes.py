@@ -19,7 +19,7 @@ from pytest_ragbench.model import errors
 from pytest_ragbench.plugin.state import RESULTS, STATE
 from pytest_ragbench.report.clean import clean
 
-_HERE = Path(errors.__file__).parent
+_HERE = Path(__file__).parents[1]
 
 KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (errors.QualityFailure, "quality"),

@@ -16,9 +16,9 @@ from pytest_ragbench.plugin.github import on_github, tell_github
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
+    from pytest_ragbench.model.report import RunReport
     from pytest_ragbench.report.history import History
     from pytest_ragbench.report.kept import Kept
-    from pytest_ragbench.report.reading import Report
 
 
 _TREND = 30
@@ -74,7 +74,7 @@ class Outputs:
             attempt(lambda: self._csv(path, records))
         page, history = self._path("ragbench_html"), self._history
         if page or on_github() or history:
-            from pytest_ragbench.report.json_report import SCHEMA, VERSION
+            from pytest_ragbench.model.report import SCHEMA, VERSION
             from pytest_ragbench.report.reading import report_from
 
             head = {
@@ -98,7 +98,7 @@ class Outputs:
 
         write_csv(path, score_rows(records))
 
-    def _html(self, path: Path, report: Report) -> None:
+    def _html(self, path: Path, report: RunReport) -> None:
         from pytest_ragbench.report.html import write_html
 
         earlier = self._history.runs(_TREND, before=report.run.started) if self._history else []
@@ -114,7 +114,7 @@ class Outputs:
 
         return History(self.state.located("ragbench_history", self.state.settings.history))
 
-    def _baseline(self) -> Report | None:
+    def _baseline(self) -> RunReport | None:
         """The run that this one is held against, for its answers; the gates have read it before."""
         given = self.state.settings.gating.baseline
         if not given or self.config.getoption("ragbench_no_gates"):

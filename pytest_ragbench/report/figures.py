@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_ragbench.metrics.registry import TIERS, Metric, find
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.report.reading import Report
+from pytest_ragbench.model.report import RunReport
 
 BUCKETS = 10
 
@@ -58,7 +58,7 @@ class Figure:
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
-def figures(report: Report) -> list[Figure]:
+def figures(report: RunReport) -> list[Figure]:
     """All metrics of a run, by tier."""
     values: dict[str, list[float]] = {}
     sets: dict[str, list[tuple[float, int]]] = {}

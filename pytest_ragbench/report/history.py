@@ -9,15 +9,16 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.report.reading import Asked, Report, Sample, Score, report_from
+from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord
+from pytest_ragbench.report.reading import report_from
+from pytest_ragbench.report.writing import to_json
 
 _FORMAT = 1
-_TEXTS: Any = {"results": True, "mutations": {"metrics": {"__all__": {"survivors"}}}}
-"""What has questions and answers in it."""
 _PATIENCE = 30.0
 """Seconds to wait for another run that is writing."""
 
@@ -34,9 +35,9 @@ class History:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, report: Report, *, keep: int = 0) -> None:
+    def add(self, report: RunReport, *, keep: int = 0) -> None:
         """Add a run, in place of one with the same id. ``keep``: forget all but so many, the oldest first (0: none)."""
-        head = report.model_dump_json(by_alias=True, exclude=_TEXTS)
+        head = to_json(_without_texts(report))
         branch = report.run.git.branch if report.run.git else None
         with self._open(create=True) as base, base:
             base.execute("BEGIN IMMEDIATE")
@@ -62,7 +63,7 @@ class History:
                 "WHERE place = 1)"
             )
 
-    def last(self, branch: str) -> Report | None:
+    def last(self, branch: str) -> RunReport | None:
         """The last complete run of a branch, with the scores of its questions; their texts are fingerprints,
         and answers and chunks are not kept.
         """
@@ -95,7 +96,7 @@ class History:
 
     def runs(
         self, count: int = 30, *, branch: str | None = None, before: float | None = None
-    ) -> list[Report]:
+    ) -> list[RunReport]:
         """The latest ``count`` runs, oldest first; only those of a ``branch``, only those started ``before``."""
         if not self.path.exists():
             return []
@@ -146,18 +147,8 @@ class History:
             base.execute(f"PRAGMA user_version = {_FORMAT}")
 
 
-_ASKED: Any = (
-    "id",
-    "lang",
-    "tags",
-    "must_pass",
-    "session",
-    "cluster",
-    "file",
-    "relevant_ids",
-    "latency",
-    "cached",
-)
+_ASKED = ("id", "tags", "must_pass", "session", "cluster", "file", "relevant_ids", "latency", "cached")
+_SCORED = ("metric", "tier", "sample", "value", "threshold", "passed", "judge", "embedder")
 _DETAILS = ("values", "unscored", "votes", "votes_passed")
 
 
@@ -166,20 +157,28 @@ def _has_scores(base: sqlite3.Connection) -> bool:
     return found.fetchone() is not None
 
 
-def _scores(report: Report) -> list[dict[str, Any]]:
+def _without_texts(report: RunReport) -> RunReport:
+    """Without what has questions and answers in it."""
+    mutations = report.mutations
+    if mutations is not None:
+        mutations = replace(
+            mutations, metrics=tuple(replace(each, survivors=()) for each in mutations.metrics)
+        )
+    return replace(report, results=(), mutations=mutations)
+
+
+def _scores(report: RunReport) -> list[dict[str, Any]]:
     """The results of a run with nothing in them but what a baseline needs."""
     from pytest_ragbench.gates.observations import fingerprint
     from pytest_ragbench.text import detect_language
 
-    def asked(question: Sample | Asked) -> dict[str, Any]:
-        told: dict[str, Any] = question.model_dump(include=set(_ASKED))
+    def asked(question: SampleRecord | QuestionRecord) -> dict[str, Any]:
+        told = {name: getattr(question, name) for name in _ASKED}
         lang = question.lang or detect_language(question.question)
         return {**told, "lang": lang, "question": fingerprint(question.question)}
 
-    def scored(score: Score) -> dict[str, Any]:
-        told: dict[str, Any] = score.model_dump(
-            include={"metric", "tier", "sample", "value", "threshold", "passed", "judge", "embedder"}
-        )
+    def scored(score: ScoreRecord) -> dict[str, Any]:
+        told: dict[str, Any] = {name: getattr(score, name) for name in _SCORED}
         told["details"] = {name: score.details[name] for name in _DETAILS if name in score.details}
         told["error"] = score.error and {"type": score.error.type, "code": score.error.code}
         return told

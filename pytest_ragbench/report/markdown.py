@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
 from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
-from pytest_ragbench.report.reading import Asked, Report, Result, Sample
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10
@@ -17,7 +17,7 @@ ANNOTATIONS = 10
 """GitHub shows no more of one kind for a step."""
 
 
-def markdown_report(report: Report) -> str:
+def markdown_report(report: RunReport) -> str:
     """The outcome, the gates, the metrics and the worst questions. Texts of the run are escaped."""
     parts = [f"## RAG quality: {_outcome(report)}", ""]
     if not report.complete:
@@ -57,7 +57,7 @@ def markdown_report(report: Report) -> str:
     return "\n".join(parts) + "\n"
 
 
-def github_annotations(report: Report, limit: int = ANNOTATIONS) -> Iterator[str]:
+def github_annotations(report: RunReport, limit: int = ANNOTATIONS) -> Iterator[str]:
     """``::error file=...,line=...::message`` for each question that failed or has no score.
 
     The file is told from the top of the working tree, as GitHub wants it; a question that is written in no
@@ -73,8 +73,8 @@ def github_annotations(report: Report, limit: int = ANNOTATIONS) -> Iterator[str
         yield _annotation(report, result)
 
 
-def _annotation(report: Report, result: Result) -> str:
-    asked: list[Sample | Asked] = [*result.samples, *result.questions]
+def _annotation(report: RunReport, result: TestRecord) -> str:
+    asked: list[SampleRecord | QuestionRecord] = [*result.samples, *result.questions]
     place = next(((one.file, one.line) for one in asked if one.file), (None, None))
     fields = []
     if place[0]:
@@ -108,7 +108,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _outcome(report: Report) -> str:
+def _outcome(report: RunReport) -> str:
     counts: dict[str, int] = {}
     for result in report.results:
         counts[result.outcome] = counts.get(result.outcome, 0) + 1

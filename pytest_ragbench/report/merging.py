@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.gates.verdicts import undecided
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import SCHEMA, VERSION
 from pytest_ragbench.report.few_values import FewValues
-from pytest_ragbench.report.json_report import SCHEMA, VERSION
 from pytest_ragbench.report.opinions import Opinions
 from pytest_ragbench.report.summary import Summary
 

@@ -1,62 +1,57 @@
-"""The JSON Schema of the report: what a run of this version writes.
-
-``python -m pytest_ragbench.report.schema`` prints it. The file in the package is this text, which a test checks.
-"""
+"""What a report looks like, made from its model: a JSON Schema, and the tables of the documentation."""
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
+import ast
+import inspect
+from functools import cache
 from typing import Any
 
-from pytest_ragbench.report.reading import Report
+from pydantic import TypeAdapter
 
-FILE = "ragbench-report.schema.json"
-# The rest of the top level is written when the run ends.
-_ALWAYS = ["schema", "version", "run", "results", "complete"]
-# The rest of a score is written where there is one.
-_OF_A_SCORE = ["metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error"]
+from pytest_ragbench.model import report as model
+from pytest_ragbench.model.report import Part, RunReport
+from pytest_ragbench.report.writing import ALWAYS_IN_A_REPORT, ALWAYS_IN_A_SCORE, AT_TIMES
 
 
-# What a run has only in some circumstances.
-_AT_TIMES = {"Run": ["shards"], "Reply": ["cut", "task", "judge", "vote", "cached"]}
-
-
-def made_schema(*, closed: bool = False) -> dict[str, Any]:
-    """The schema as the models have it: every field that a run writes is required.
+def report_schema(*, closed: bool = False) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a report; every field that a run writes is required.
 
     Parameters
     ----------
     closed
-        Refuse fields that the models do not have. Else they are allowed, so that a report of a later
+        Refuse fields that the model does not have. Else they are allowed, so that a report of a later
         version, which has more of them, is not refused by the schema of this one.
     """
-    made = Report.model_json_schema(by_alias=True, mode="serialization")
-    made["required"] = _ALWAYS
-    made["$defs"]["Score"]["required"] = _OF_A_SCORE
-    for name, fields in _AT_TIMES.items():
-        made["$defs"][name]["required"] = [
-            field for field in made["$defs"][name]["required"] if field not in fields
-        ]
-    if closed:
-        for part in (made, *made["$defs"].values()):
+    made = TypeAdapter(RunReport).json_schema(mode="serialization")
+    parts: dict[str, dict[str, Any]] = {"RunReport": made, **made["$defs"]}
+    made["required"] = list(ALWAYS_IN_A_REPORT)
+    parts["ScoreRecord"]["required"] = list(ALWAYS_IN_A_SCORE)
+    for kind, at_times in AT_TIMES.items():
+        required = parts[kind.__name__]["required"]
+        parts[kind.__name__]["required"] = [name for name in required if name not in at_times]
+    for name, part in parts.items():
+        for field, said in _described().get(name, {}).items():
+            part["properties"][field]["description"] = said
+        if closed:
             part["additionalProperties"] = False
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
-def report_schema() -> dict[str, Any]:
-    """The schema file in the package."""
-    text = (files("pytest_ragbench.report") / FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
-def as_text(schema: dict[str, Any]) -> str:
-    """As it stands in the file."""
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(as_text(made_schema()))
+@cache
+def _described() -> dict[str, dict[str, str]]:
+    """Class -> field -> the docstring below it, from the source of the model; a subclass has those of its base."""
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(inspect.getsource(model)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != Part.__name__]
+        told = {name: said for base in bases for name, said in found.get(base, {}).items()}
+        for field, below in zip(node.body, node.body[1:], strict=False):
+            if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+                continue
+            match below:
+                case ast.Expr(value=ast.Constant(value=str() as said)):
+                    told[field.target.id] = " ".join(said.split())
+        found[node.name] = told
+    return found

@@ -11,13 +11,14 @@ import pytest
 from pytest_ragbench.cli.commands.history import bars
 from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.history import History
-from pytest_ragbench.report.reading import Report
+from pytest_ragbench.report.writing import to_json
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 from tests.report_html.pages import a_report, a_result
 
 
-def run(number: int, mean: float = 0.5, branch: str = "main", **more: Any) -> Report:
+def run(number: int, mean: float = 0.5, branch: str = "main", **more: Any) -> RunReport:
     summary = {"outcomes": {"passed": 1}, "metrics": [{"metric": "mrr", "tier": "retrieval", "mean": mean}]}
     git = {"commit": f"{number:040x}", "branch": branch}
     told = {"id": f"run-{number}", "started": 1_780_000_000.0 + number, "git": git}
@@ -82,6 +83,7 @@ WRITER = """\
 import sys
 from pathlib import Path
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.writing import to_json
 from tests.ground.test_history import run
 for number in range(20):
     History(Path(sys.argv[1])).add(run(100 * int(sys.argv[2]) + number))
@@ -120,7 +122,7 @@ def test_bars_are_drawn_on_the_metrics_range() -> None:
 def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setenv("COLUMNS", "60")
     for number, mean in ((1, 0.25), (2, 0.75)):
-        cli.write(f"{number}.json", run(number, mean).model_dump_json(by_alias=True))
+        cli.write(f"{number}.json", to_json(run(number, mean)))
     done = cli("history", "h.sqlite", "--add", "1.json", "--add", "2.json")
     assert done.code == 0
     head, first, second, _, plot = done.out.splitlines()
@@ -137,5 +139,5 @@ def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa
 
 def test_the_configured_history(cli: Cli) -> None:  # noqa: F811
     cli.write("ragbench.toml", 'history = "h.sqlite"\n')
-    cli.write("1.json", run(1).model_dump_json(by_alias=True))
+    cli.write("1.json", to_json(run(1)))
     assert "main" in cli("history", "--add", "1.json").out

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,13 @@ import jsonschema
 import pytest
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.report.history import History
 from pytest_ragbench.report.reading import read_report, report_from
 from pytest_ragbench.report.revision import _BRANCHES, revision
-from pytest_ragbench.report.schema import as_text, made_schema, report_schema
+from pytest_ragbench.report.schema import report_schema
+from pytest_ragbench.report.writing import as_dict, to_json
 
+DATA = Path(__file__).parent / "data"
 HEAD = {"schema": "ragbench-report", "version": 1, "run": {"id": "r", "started": 1.0}}
 
 
@@ -21,11 +26,36 @@ def problems(data: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in found]
 
 
-def test_the_file_in_the_package_is_what_the_models_say() -> None:
-    jsonschema.Draft202012Validator.check_schema(report_schema())
-    assert as_text(report_schema()) == as_text(made_schema()), (
-        "python -m pytest_ragbench.report.schema > pytest_ragbench/report/ragbench-report.schema.json"
-    )
+def test_the_schema_says_what_each_field_means() -> None:
+    schema = report_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$defs"]["SampleRecord"]["properties"]["latency"]["description"].startswith("seconds")
+    compared = schema["$defs"]["MetricComparison"]["properties"]
+    assert compared["incomparable"] == schema["$defs"]["ComparisonRecord"]["properties"]["incomparable"]
+
+
+def test_a_report_of_version_0_1_0_is_read_and_written_again_as_it_was() -> None:
+    path = DATA / "report-0.1.0.json"
+    text = path.read_text(encoding="utf-8")
+    assert problems(json.loads(text)) == []
+    report = read_report(path)
+    assert as_dict(report) == json.loads(text)
+    assert read_report(path) == report_from(json.loads(to_json(report)))
+    found = {(result.outcome, result.kind) for result in report.results}
+    assert found == {("passed", None), ("failed", "quality"), ("error", "usage")}
+
+
+def test_a_history_of_version_0_1_0_is_read(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as base:
+        base.executescript((DATA / "history-0.1.0.sql").read_text(encoding="utf-8"))
+    history = History(tmp_path / "history.sqlite")
+    whole = read_report(DATA / "report-0.1.0.json")
+    [head] = history.runs()
+    assert (head.run, head.summary, head.gates, head.results) == (whole.run, whole.summary, whole.gates, ())
+    last = history.last("master")
+    assert last is not None
+    scores = [score.value for result in last.results for score in result.scores]
+    assert scores == [score.value for result in whole.results for score in result.scores]
 
 
 def test_the_schema_refuses_what_no_run_writes() -> None:

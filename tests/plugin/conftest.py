@@ -10,7 +10,7 @@ from typing import IO, Any
 import jsonschema
 import pytest
 
-from pytest_ragbench.report.schema import made_schema
+from pytest_ragbench.report.schema import report_schema
 from tests.servers.forking import ForkedRun, ForkServer, fork_server
 from tests.servers.rag_server import RagServer, rag_server
 
@@ -82,7 +82,7 @@ class Project:
     def report(self, name: str = "out.json") -> dict[str, Any]:
         """The JSON report; each is held against the schema, and may have no field that is not in it."""
         loaded: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        wrong = jsonschema.Draft202012Validator(made_schema(closed=True)).iter_errors(loaded)
+        wrong = jsonschema.Draft202012Validator(report_schema(closed=True)).iter_errors(loaded)
         assert [f"{error.json_path}: {error.message}" for error in wrong] == []
         return loaded
 

@@ -8,7 +8,8 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from pytest_ragbench.report.reading import Report, report_from
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.report.reading import report_from
 
 _OURS = {"script", "style"}
 
@@ -106,7 +107,7 @@ def a_result(
     }
 
 
-def a_report(results: list[dict[str, Any]], **more: Any) -> Report:
+def a_report(results: list[dict[str, Any]], **more: Any) -> RunReport:
     run = {"id": "0123456789abcdef", "started": 1_780_000_000.0, **more.pop("run", {})}
     whole = {"schema": "ragbench-report", "version": 1, "run": run, "complete": True, "exit_code": 1}
     return report_from({**whole, "results": results, **more})

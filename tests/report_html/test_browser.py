@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.calibration.labels import read_labels
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.html import write_html
-from pytest_ragbench.report.reading import Report
 from tests.report_html.pages import a_report, a_result, a_score
 
 pytestmark = pytest.mark.browser
@@ -21,7 +21,7 @@ CHUNKS = ["Delivery takes two days. To return a product, bring the receipt.", "T
 class Opened:
     """A page in a browser; whatever it complained of is in ``complaints``."""
 
-    def __init__(self, browser: Any, path: Path, report: Report, **context: Any) -> None:
+    def __init__(self, browser: Any, path: Path, report: RunReport, **context: Any) -> None:
         write_html(path, report)
         self.page = browser.new_context(accept_downloads=True, **context).new_page()
         self.complaints: list[str] = []
@@ -45,7 +45,7 @@ class Opened:
         return found
 
 
-def many(count: int) -> Report:
+def many(count: int) -> RunReport:
     results = []
     for number in range(count):
         topic = TOPICS[number % 4]

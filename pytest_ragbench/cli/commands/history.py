@@ -13,9 +13,11 @@ import click
 
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.figures import known
 from pytest_ragbench.report.history import History
-from pytest_ragbench.report.reading import Report, read_report
+from pytest_ragbench.report.reading import read_report
+from pytest_ragbench.report.writing import as_dict
 
 _STEPS = "▁▂▃▄▅▆▇█"
 
@@ -73,19 +75,18 @@ def _configured() -> Path:
     return Path(configured).expanduser()
 
 
-def _told(run: Report) -> dict[str, Any]:
-    told: dict[str, Any] = run.model_dump(
-        mode="json", by_alias=True, exclude={"results", "schema_name", "version"}
-    )
-    return told
+def _told(run: RunReport) -> dict[str, Any]:
+    return {
+        name: value for name, value in as_dict(run).items() if name not in ("results", "schema", "version")
+    }
 
 
-def _means(run: Report) -> dict[str, float]:
+def _means(run: RunReport) -> dict[str, float]:
     summary = run.summary.metrics if run.summary else ()
     return {entry.metric: entry.mean for entry in summary if entry.mean is not None}
 
 
-def _shown(runs: Sequence[Report], wanted: Sequence[str]) -> str:
+def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
     """A line for each run, and below them one for each metric with its means as bars."""
     from pytest_ragbench.report.layout import aligned, cut, pad
 

@@ -1,4 +1,4 @@
-"""``ragbench schema``: the JSON Schema of ``*.rag.yaml`` files."""
+"""``ragbench schema``: the JSON Schemas of ``*.rag.yaml`` files and of reports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from pytest_ragbench.cli.shared import print_json
 
 
 @click.command()
-def command() -> None:
-    """Print the JSON Schema of *.rag.yaml files, for editors.
+@click.argument("of", type=click.Choice(["yaml", "report"]), default="yaml", required=False)
+def command(of: str) -> None:
+    """Print a JSON Schema: of *.rag.yaml files, for editors, or of the reports of --ragbench-json.
 
     \b
       ragbench schema > rag-yaml.schema.json
       # then, as the first line of a file:
       # yaml-language-server: $schema=rag-yaml.schema.json
+      ragbench schema report > ragbench-report.schema.json
     """
+    if of == "report":
+        from pytest_ragbench.report.schema import report_schema
+
+        print_json(report_schema())
+        return
     from pytest_ragbench.specs.model import json_schema
 
     print_json(json_schema())

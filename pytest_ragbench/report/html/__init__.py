@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.html.rows import (
@@ -28,7 +29,6 @@ from pytest_ragbench.report.html.rows import (
     set_scores,
     worst,
 )
-from pytest_ragbench.report.reading import Report
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,7 +57,7 @@ _VERDICTS = {
 
 
 def html_report(
-    report: Report, *, trend: Sequence[Report] = (), baseline: Report | None = None, lang: str = "en"
+    report: RunReport, *, trend: Sequence[RunReport] = (), baseline: RunReport | None = None, lang: str = "en"
 ) -> str:
     """The page.
 
@@ -125,10 +125,10 @@ def html_report(
 
 def write_html(
     path: Path,
-    report: Report,
+    report: RunReport,
     *,
-    trend: Sequence[Report] = (),
-    baseline: Report | None = None,
+    trend: Sequence[RunReport] = (),
+    baseline: RunReport | None = None,
     lang: str = "en",
 ) -> None:
     """Write the page; see :func:`html_report`.
@@ -191,7 +191,7 @@ def _json(data: Any) -> str:
     return text
 
 
-def _outcome_line(report: Report) -> str:
+def _outcome_line(report: RunReport) -> str:
     counts: dict[str, int] = {}
     for result in report.results:
         counts[result.outcome] = counts.get(result.outcome, 0) + 1
@@ -206,7 +206,7 @@ def _outcomes(rows: Sequence[Row]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: -item[1])
 
 
-def _facts(report: Report) -> list[tuple[str, str]]:
+def _facts(report: RunReport) -> list[tuple[str, str]]:
     told = []
     if report.finished is not None:
         told.append(("took", _duration(report.finished - report.run.started)))
@@ -223,7 +223,7 @@ def _duration(seconds: float) -> str:
     return f"{int(minutes)} min {rest:.0f} s" if minutes else f"{rest:.1f} s"
 
 
-def _trend(reports: Sequence[Report]) -> dict[str, Any] | None:
+def _trend(reports: Sequence[RunReport]) -> dict[str, Any] | None:
     """Means by run, for metrics that more than one run has."""
     runs, means = [], []
     for report in reports:

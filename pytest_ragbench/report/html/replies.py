@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_ragbench.report.html.rows import Row
+from pytest_ragbench.report.writing import as_dict
 
 TOGETHER = 100
 """So many questions share a pack; the script knows this number too."""
@@ -20,14 +21,10 @@ def packs(rows: Sequence[Row]) -> list[str]:
     """Base64 of deflated JSON, each of a hundred questions: a list a question, in it one a score, in it the
     replies. Empty where no score has any.
     """
-    told = [[[_told(reply) for reply in score.replies] for _, score in row.scores] for row in rows]
+    told = [[[as_dict(reply) for reply in score.replies] for _, score in row.scores] for row in rows]
     if not any(replies for question in told for replies in question):
         return []
     return [_pack(told[place : place + TOGETHER]) for place in range(0, len(told), TOGETHER)]
-
-
-def _told(reply: Any) -> dict[str, Any]:
-    return {"text": reply.text, **reply.model_dump(exclude_defaults=True, exclude={"text"})}
 
 
 def _pack(told: Sequence[Any]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_ragbench.report.reading import Report, Result, Sample, Score
+from pytest_ragbench.model.report import RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.report.writing import as_brief_dict
 
 # The worst one of its tests and scores is what a question came to.
 _WORST = ("failed", "error", "xfailed", "xpassed", "skipped", "passed", "scored")
@@ -16,9 +17,9 @@ _WORST = ("failed", "error", "xfailed", "xpassed", "skipped", "passed", "scored"
 class Row:
     """A question with one answer: what its tests came to, and all of its scores."""
 
-    sample: Sample
-    tests: list[Result] = field(default_factory=list)
-    scores: list[tuple[Result, Score]] = field(default_factory=list)
+    sample: SampleRecord
+    tests: list[TestRecord] = field(default_factory=list)
+    scores: list[tuple[TestRecord, ScoreRecord]] = field(default_factory=list)
 
     @property
     def outcome(self) -> str:
@@ -46,12 +47,12 @@ class Row:
         return errors + sum(1.0 + (1.0 - min(max(value, 0.0), 1.0)) for value in missed)
 
 
-def rows_of(report: Report) -> list[Row]:
+def rows_of(report: RunReport) -> list[Row]:
     """The questions of a run in the order in which they were reported."""
     rows: dict[tuple[Any, ...], Row] = {}
     for result in report.results:
         own = about_one_question(result)
-        scores: dict[int | None, list[Score]] = {}
+        scores: dict[int | None, list[ScoreRecord]] = {}
         for score in result.scores:
             scores.setdefault(score.sample, []).append(score)
         for place, sample in enumerate(result.samples):
@@ -62,12 +63,12 @@ def rows_of(report: Report) -> list[Row]:
             row.scores += [(result, score) for score in scores.get(place, ())]
         if not result.samples and result.question_id is not None:  # nothing came back for it
             asked = [each.question for each in result.questions if each.id == result.question_id]
-            sample = Sample(id=result.question_id, question=(asked or [result.question_id])[0])
+            sample = SampleRecord(id=result.question_id, question=(asked or [result.question_id])[0])
             rows.setdefault((result.question_id, result.test), Row(sample)).tests.append(result)
     return list(rows.values())
 
 
-def about_one_question(result: Result) -> bool:
+def about_one_question(result: TestRecord) -> bool:
     """Whether a test is about a single question, of which it may have seen several answers."""
     if not result.samples:
         return result.question_id is not None
@@ -80,7 +81,7 @@ def worst(rows: list[Row], count: int) -> list[Row]:
     return sorted(bad, key=lambda row: -row.shortfall)[:count]
 
 
-def set_scores(report: Report) -> Iterator[tuple[Result, Score]]:
+def set_scores(report: RunReport) -> Iterator[tuple[TestRecord, ScoreRecord]]:
     """Scores over whole sets of questions."""
     for result in report.results:
         for score in result.scores:
@@ -102,7 +103,7 @@ class Texts:
         return self._places[text]
 
 
-def payload(rows: list[Row], texts: Texts, baseline: Report | None = None) -> list[dict[str, Any]]:
+def payload(rows: list[Row], texts: Texts, baseline: RunReport | None = None) -> list[dict[str, Any]]:
     """The rows for the page's script; empty fields are left out, chunks stand in ``texts``. With a
     ``baseline``, each row has what its question came to there.
     """
@@ -147,8 +148,8 @@ def _told(row: Row, texts: Texts) -> dict[str, Any]:
     return told
 
 
-def _score(result: Result, score: Score) -> dict[str, Any]:
-    told = score.model_dump(exclude={"sample", "count", "replies"}, exclude_defaults=True)
+def _score(result: TestRecord, score: ScoreRecord) -> dict[str, Any]:
+    told = as_brief_dict(replace(score, sample=None, count=1, replies=()))
     more = {"metric": score.metric, "tier": score.tier, "test": result.test, "replies": len(score.replies)}
     return _filled({**told, **more})
 
