@@ -69,6 +69,14 @@ class _Section(BaseModel):
                 yield name, masked_url(value) if value and name in ("url", "base_url") else value
 
 
+def _known_language(value: str) -> str:
+    from pytest_ragbench.languages import known_languages  # only a run that sets it looks for languages
+
+    if value not in known_languages():
+        raise ValueError(f"must be one of {', '.join(known_languages())}")
+    return value
+
+
 def _store(value: str) -> str:
     from pytest_ragbench.engine.on_redis.address import Address, is_redis
 
@@ -272,7 +280,7 @@ class Settings(_Section):
     rag: RagSettings = RagSettings()
     gguf: GgufSettings = GgufSettings()
     providers: Mapping[str, ProviderSettings] = {}
-    lang: Literal["en", "ru", "ja"] = Field(
+    lang: Annotated[str, AfterValidator(_known_language)] = Field(
         default="en", description="Language in which reports explain metrics."
     )
     questions: str | None = Field(default=None, description="Question file for tests that name none.")

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task, again, in_language
+from pytest_ragbench.judge.rendering import yes_and_no
 from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.tasks import NumberedTask, Reply, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
+from pytest_ragbench.languages import language
 from pytest_ragbench.model.errors import JudgeError
 
 if TYPE_CHECKING:
     from pytest_ragbench.judge.asking import RawReply
 
-WORDS: Mapping[str, tuple[str, str]] = {"en": ("Yes", "No"), "ru": ("Да", "Нет"), "ja": ("はい", "いいえ")}
-TOKENS: Mapping[str, int] = {"en": 1, "ru": 3, "ja": 3}
-"""As few as the words may need: a tokenizer without Cyrillic or kana cuts within a letter, and the first
-bytes of both words are the same."""
 TOP = 20
 """Of how many tokens the probability is asked: the most that OpenAI gives."""
 LEAST = 0.1
@@ -134,6 +132,11 @@ async def ask_in_a_word(
 # Reading
 
 
+def verdict_tokens(lang: str) -> int:
+    """To how many tokens a reply in one word is limited, in the language of the prompt."""
+    return language(lang).script.verdict_tokens
+
+
 def read_word(reply: RawReply, lang: str) -> YesChance:
     """What a reply's log probabilities say.
 
@@ -149,7 +152,7 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
             code="no_logprobs",
             raw=reply["content"],
         )
-    yes_word, no_word = WORDS.get(lang, WORDS["en"])
+    yes_word, no_word = yes_and_no(lang)
     written = b""  # what was written before this position, with which the tokens go on
     for place, tokens in enumerate(positions):
         yes = no = both = 0.0
@@ -203,12 +206,11 @@ __all__ = [
     "ASKED",
     "INSTEAD",
     "LEAST",
-    "TOKENS",
     "TOP",
-    "WORDS",
     "OneWord",
     "YesChance",
     "ask_in_a_word",
     "in_a_word",
     "read_word",
+    "verdict_tokens",
 ]

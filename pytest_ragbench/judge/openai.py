@@ -22,7 +22,7 @@ from pytest_ragbench.judge.asking import Conversation, Heard, RawReply, Turn
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
-from pytest_ragbench.judge.one_word import INSTEAD, TOKENS, TOP
+from pytest_ragbench.judge.one_word import INSTEAD, TOP, verdict_tokens
 from pytest_ragbench.judge.posting import NotPosted, Poster
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.replies import one_line
@@ -203,7 +203,7 @@ class OpenAIJudge:
             "seed": settings.seed,
         }
         if turn.task.one_word:
-            body |= {dialect.tokens: TOKENS.get(language_of(turn.task), 3), "temperature": 0}
+            body |= {dialect.tokens: verdict_tokens(language_of(turn.task)), "temperature": 0}
             body |= {"logprobs": True, "top_logprobs": dialect.top}
         elif dialect.output == "json_schema":
             schema = strict_schema(turn.task.reply_schema())
@@ -272,7 +272,7 @@ class OpenAIJudge:
 
 
 def _word_form(task: Task[Any]) -> dict[str, Any]:
-    return {"one_word": TOKENS.get(language_of(task), 3), "temperature": 0}
+    return {"one_word": verdict_tokens(language_of(task)), "temperature": 0}
 
 
 _FEW = 5

@@ -1,4 +1,5 @@
-"""Tasks as chat messages. Prompts are data: one TOML file per task in ``prompts/``, in en, ru and ja.
+"""Tasks as chat messages. Prompts are data: one TOML file per task in ``prompts/`` has its version and the form of
+the reply, and one in the folder of each language the text.
 
 The texts under judgement stand between markers that they can't contain, and the instructions say that
 nothing between the markers is an instruction. The markers are derived from the texts, so that the same
@@ -18,11 +19,11 @@ from typing import Any
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.tasks import NumberedTask
+from pytest_ragbench.languages import DEFAULT, catalog, short_code
 
 Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``"""
 
-_DEFAULT_LANG = "en"
 _ITEM = {"chunks": "chunk", "claims": "claim", "statements": "statement"}
 _WORD = "word_"
 """Prompts of tasks that are answered in one word are in the directory ``word``."""
@@ -184,19 +185,28 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
 
 def language_of(task: Task[Any]) -> str:
     """The sample's language where the prompt has it (``ru`` for ``ru-RU`` too), else the texts', else English."""
-    prompts = _prompt_file(task.name)
+    needed = [task.name, "common", *(["word_common"] if task.one_word else [])]
     for lang in (task.language, task.lang):
-        short = (lang or "").strip().casefold().replace("_", "-").partition("-")[0]
-        if isinstance(prompts.get(short), dict):
+        short = short_code(lang)
+        if all(isinstance(_prompt_file(name).get(short), dict) for name in needed):
             return short
-    return _DEFAULT_LANG
+    return DEFAULT
+
+
+def yes_and_no(lang: str) -> tuple[str, str]:
+    """The two words of which a task in one word asks for one; English ones where the language has none."""
+    shared = _prompt_file("word_common")
+    words = shared.get(short_code(lang)) or shared[DEFAULT]
+    return words["yes"], words["no"]
 
 
 @cache
 def _prompt_file(name: str) -> dict[str, Any]:
-    prompts = files("pytest_ragbench.judge") / "prompts"
-    in_folder = name.startswith(_WORD)
-    file = prompts / "word" / f"{name.removeprefix(_WORD)}.toml" if in_folder else prompts / f"{name}.toml"
+    """Version and form of a prompt, and by language code what the languages say for it."""
+    path = f"word/{name.removeprefix(_WORD)}" if name.startswith(_WORD) else name
+    file = files("pytest_ragbench.judge").joinpath(f"prompts/{path}.toml")
     if not (name.isidentifier() and file.is_file()):
         raise KeyError(f"there is no prompt for the task {name!r}")
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    prompt = tomllib.loads(file.read_text(encoding="utf-8"))
+    texts = {language.code: dict(language.data(f"prompts/{path}")) for language in catalog()}
+    return prompt | {code: text for code, text in texts.items() if text}

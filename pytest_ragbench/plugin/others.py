@@ -30,6 +30,7 @@ def tell_others(
 def _tell_allure(record: Mapping[str, Any], evidence: str) -> None:
     import allure
 
+    from pytest_ragbench.languages import known_languages
     from pytest_ragbench.report.explanations import explanation
 
     samples = record["samples"]
@@ -51,9 +52,11 @@ def _tell_allure(record: Mapping[str, Any], evidence: str) -> None:
         allure.attach(evidence, name="evidence", attachment_type=text)
     allure.attach(json.dumps(record, ensure_ascii=False, indent=1), name="ragbench", attachment_type=whole)
     for metric in dict.fromkeys(score["metric"] for score in record["scores"]):
-        told = [explanation(metric, lang) for lang in ("en", "ru")]
+        told = [explanation(metric, lang) for lang in known_languages()]
         if any(told):
-            allure.attach("\n\n".join(filter(None, told)), name=f"method: {metric}", attachment_type=text)
+            allure.attach(
+                "\n\n".join(dict.fromkeys(filter(None, told))), name=f"method: {metric}", attachment_type=text
+            )
 
 
 def _tell_html(report: pytest.TestReport, record: Mapping[str, Any], evidence: str) -> None:

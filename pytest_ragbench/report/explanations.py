@@ -1,28 +1,25 @@
-"""What a metric says, for people, in English, Russian or Japanese."""
+"""What a metric says, for people, in their language."""
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
-from typing import Literal, get_args
+from typing import Any
 
+from pytest_ragbench.languages import DEFAULT, catalog
 from pytest_ragbench.report.figures import known
 
-Lang = Literal["en", "ru", "ja"]
-LANGS: tuple[str, ...] = get_args(Lang)
 
-
-def explanation(metric: str, lang: str = "en") -> str | None:
+def explanation(metric: str, lang: str = DEFAULT) -> str | None:
     """One or two sentences; English where there is none in ``lang``; None for a metric that is not known here."""
     found = known(metric)
     if found is None:
         return None
     base = found.name.partition("@")[0]
-    return _texts().get(lang, {}).get(base) or found.summary or None
+    return _texts(lang).get(base) or found.summary or None
 
 
 @cache
-def _texts() -> dict[str, dict[str, str]]:
-    text = (files("pytest_ragbench.report") / "explanations.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+def _texts(lang: str) -> dict[str, Any]:
+    # English has no file: it is the first line of the metric's docstring.
+    language = catalog().get(lang)
+    return dict(language.data("explanations")) if language else {}

@@ -15,13 +15,14 @@ from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.chat import completion_of
 from pytest_ragbench.judge.local_judge import local_judge
-from pytest_ragbench.judge.one_word import WORDS, YesChance, ask_in_a_word, in_a_word, read_word
+from pytest_ragbench.judge.one_word import YesChance, ask_in_a_word, in_a_word, read_word
 from pytest_ragbench.judge.openai import OpenAIJudge, openai_judge
 from pytest_ragbench.judge.panel import Panel
-from pytest_ragbench.judge.rendering import render
+from pytest_ragbench.judge.rendering import render, yes_and_no
 from pytest_ragbench.judge.tasks import NumberedTask, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
+from pytest_ragbench.languages import known_languages
 from pytest_ragbench.metrics.checks import check_sample as check
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -108,13 +109,13 @@ def test_the_older_shape_of_log_probabilities() -> None:
 
 
 @given(
-    st.sampled_from(sorted(WORDS)),
+    st.sampled_from(known_languages()),
     st.floats(0.06, 0.5),
     st.floats(0.06, 0.5),
     st.dictionaries(st.text("xz9?", min_size=1, max_size=4), st.floats(1e-6, 0.01), max_size=4),
 )
 def test_probability_is_the_share_of_yes(lang: str, yes: float, no: float, others: dict[str, float]) -> None:
-    words = WORDS[lang]
+    words = yes_and_no(lang)
     assert chance(lang, {words[0]: yes, words[1]: no, **others}) == pytest.approx(yes / (yes + no))
 
 

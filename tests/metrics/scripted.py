@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import threading
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from pytest_ragbench.languages import known_languages, language
 
 Reply = Any
 """A JSON value, a text as it is, or a function of the user's message; a list: one after the other."""
@@ -31,8 +32,8 @@ def _openings() -> dict[str, list[str]]:
     for file in (files("pytest_ragbench.judge") / "prompts").iterdir():
         name = file.name.removesuffix(".toml")
         if name != "common" and file.name.endswith(".toml"):
-            prompt = tomllib.loads(file.read_text(encoding="utf-8"))
-            lines = [prompt[lang]["task"].strip().splitlines()[0] for lang in ("en", "ru", "ja")]
+            prompts = [language(lang).data(f"prompts/{name}") for lang in known_languages()]
+            lines = [prompt["task"].strip().splitlines()[0] for prompt in prompts]
             found[name] = [re.sub(r"\\\{\w+\\\}", ".+", re.escape(line)) for line in lines]
     return found
 

@@ -25,6 +25,7 @@ from pytest_ragbench.judge.tasks_rating import (
     RateGroundedness,
     RateRubric,
 )
+from pytest_ragbench.languages import language
 
 TEXTS = {
     "en": ("How long is it?", "It is 30 days.", "The period is 30 days."),
@@ -67,9 +68,7 @@ def test_prompts_follow_the_language_and_hold_each_text_once(lang: str) -> None:
         assert [text for _, text in blocks] == texts_of(task.data())
         assert not re.search(r"\{\w+\}", system)  # no placeholder was forgotten
         assert "\\u" not in user
-        titles = tomllib.loads(
-            (files("pytest_ragbench.judge") / "prompts" / "common.toml").read_text(encoding="utf-8")
-        )[lang]["labels"]
+        titles = language(lang).data("prompts/common")["labels"]
         assert all(titles[label] in user for label in task.data())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option
+from pytest_ragbench.languages import DEFAULT, known_languages
 
 
 @click.command()
@@ -18,7 +19,7 @@ from pytest_ragbench.cli.shared import emit, json_option
 @click.option(
     "--judge", default="local", metavar="SPEC", help="'local' (default), 'openai:MODEL' or 'PROVIDER:MODEL'."
 )
-@click.option("--lang", type=click.Choice(["en", "ru", "ja"]), default="en", help="Of the questions.")
+@click.option("--lang", type=click.Choice(known_languages()), default=DEFAULT, help="Of the questions.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @json_option
 def command(directory: Path, rag_url: str | None, judge: str, lang: str, force: bool, as_json: bool) -> None:

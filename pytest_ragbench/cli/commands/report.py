@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pytest_ragbench.cli.shared import json_option, note, print_json
+from pytest_ragbench.languages import DEFAULT, known_languages
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.reading import read_report
 
@@ -41,7 +42,7 @@ from pytest_ragbench.report.reading import read_report
     help="An earlier run's JSON report: questions are shown beside what they came to there.",
 )
 @click.option(
-    "--lang", type=click.Choice(["en", "ru", "ja"]), default="en", help="Of the explanations of metrics."
+    "--lang", type=click.Choice(known_languages()), default=DEFAULT, help="Of the explanations of metrics."
 )
 @json_option
 def command(

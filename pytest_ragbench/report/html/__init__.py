@@ -68,7 +68,7 @@ def html_report(
     baseline
         An earlier run: a question's page shows its answer and its scores beside those of this run.
     lang
-        Language of the metrics' explanations: ``"en"``, ``"ru"`` or ``"ja"``.
+        Language of the metrics' explanations, as a code: ``"ru"``.
     """
     rows, found, texts = rows_of(report), figures(report), Texts()
     plotted = [figure for figure in found if len(figure.values) > 1]
