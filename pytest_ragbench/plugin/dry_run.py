@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.plugin.asks import asks_of
-from pytest_ragbench.plugin.lookahead import _fixture_value, _is_skipped, _questions, _wanted
+from pytest_ragbench.plan.forecast import Forecast, Judges, UpcomingTest
+from pytest_ragbench.plugin.upcoming import fixture_value, is_skipped, plan_of, questions_of, sample_fixture
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.prices import Price
-    from pytest_ragbench.model.samples import Question
     from pytest_ragbench.plugin.state import RunState
 
 OWN = "a judge of the project's own"
 _GUESS = (1500.0, 150.0)
 """Prompt and completion tokens of a judge's call, where the store has none of this judge to tell."""
-
-
-@dataclass
-class Plan:
-    """What the tests will ask, as far as it can be known before they run."""
-
-    questions: set[str] = field(default_factory=set)
-    """Each is asked once a run."""
-    judged: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Calls by judge and metric."""
-    embedded: Counter[str] = field(default_factory=Counter)
-    unknown: list[str] = field(default_factory=list)
-    """Tests that ask the service, and what they check can't be told from their source."""
 
 
 class DryRun:
@@ -58,46 +42,55 @@ class DryRun:
         for line in self._lines:
             terminalreporter.line(line)
 
-    # The plan
+    # The forecast
 
-    def _planned(self, items: list[pytest.Item]) -> Plan:
-        plan = Plan()
-        judge = self._judge()
+    def _planned(self, items: list[pytest.Item]) -> Forecast:
+        from pytest_ragbench.scoring.requests import votes_for
+
+        forecast = Forecast()
+        configured = self._configured_judges()
         for item in items:
-            what = _wanted(item)
-            if what is None or _is_skipped(item):
+            what = sample_fixture(item)
+            if what is None or is_skipped(item):
                 continue
-            questions = _questions(item, what)
-            plan.questions |= {question.question for question in questions}
-            self._add_metrics(plan, item, questions, judge)
-        return plan
+            questions = questions_of(item, what)
+            retriever = fixture_value(item, "retriever")
+            forecast.add(
+                UpcomingTest(
+                    item.nodeid,
+                    plan_of(item),
+                    questions,
+                    self._judges_of(item, configured),
+                    None if retriever is None else id(retriever),
+                    [votes_for(self._state.settings, question) for question in questions],
+                )
+            )
+        return forecast
 
-    def _add_metrics(self, plan: Plan, item: pytest.Item, questions: list[Question], judge: str) -> None:
-        from pytest_ragbench.metrics.registry import find
+    def _judges_of(self, item: pytest.Item, configured: Judges) -> Judges:
+        own = fixture_value(item, "judge")
+        if own is None:
+            return configured
+        return Judges((self._full_name(own),)) if isinstance(own, str) else Judges((OWN,))
 
-        asks = asks_of(item)
-        if not asks and questions:
-            plan.unknown.append(item.nodeid)
-        own = _fixture_value(item, "judge") is not None
-        for ask in asks:
-            for name in ask.limits:
-                try:
-                    metric = find(name)
-                except RagbenchError:
-                    continue  # the test will say so
-                if metric.tasks:
-                    calls = len(metric.tasks) * len(questions)
-                    plan.judged[OWN if own else judge, metric.name] += calls
-                if metric.embedder:
-                    plan.embedded[metric.name] += len(questions)
-
-    def _judge(self) -> str:
+    def _configured_judges(self) -> Judges:
         """``provider:model``, or ``local``; no key is needed for that."""
         from pytest_ragbench import building
+
+        settings = self._state.settings
+        if settings.judges:
+            return Judges(tuple(map(self._full_name, settings.judges)))
+        first = self._full_name(building.judge_name(settings))
+        if settings.judge_dual:
+            return Judges((first, self._full_name(settings.judge_dual)))
+        second = settings.judge_confirm or settings.judge_cascade
+        return Judges((first,), (self._full_name(second),) if second else ())
+
+    def _full_name(self, name: str) -> str:
         from pytest_ragbench.judge.choose import DEFAULT_OPENAI_MODEL
 
         settings = self._state.settings
-        provider, _, model = building.judge_name(settings).partition(":")
+        provider, _, model = name.partition(":")
         if provider == "local" and "local" not in settings.providers:
             return "local"
         configured = settings.providers.get(provider)
@@ -106,12 +99,12 @@ class DryRun:
 
     # In words
 
-    def _told(self, plan: Plan) -> Iterator[str]:
-        calls = len(plan.questions)
+    def _told(self, forecast: Forecast) -> Iterator[str]:
+        calls = len(forecast.answers)
         yield f"rag: {_counted(calls, 'call')}"
         tokens, cost, unpriced = 0.0, 0.0, False
-        for judge in dict.fromkeys(judge for judge, _ in plan.judged):
-            metrics = {name: count for (asked, name), count in plan.judged.items() if asked == judge}
+        for judge in dict.fromkeys(judge for judge, _ in forecast.judged):
+            metrics = {name: count for (asked, name), count in forecast.judged.items() if asked == judge}
             if judge == "local":
                 yield f"judge local: {', '.join(sorted(metrics))}: computed here, no calls"
                 continue
@@ -132,19 +125,21 @@ class DryRun:
             yield told
             for name, asked in sorted(metrics.items()):
                 yield f"  {name}: {_counted(asked, 'call')}"
-        if plan.embedded:
+        if forecast.embedded:
             embedder = self._state.settings.embedder or "local"
-            yield f"embedder {embedder}: {', '.join(sorted(plan.embedded))}" + (
+            yield f"embedder {embedder}: {', '.join(sorted(forecast.embedded))}" + (
                 ": computed here, no calls" if embedder == "local" else ", in batches"
             )
         yield f"in all: {_counted(calls, 'call')}, about {tokens:,.0f} tokens, about ${cost:.4f}" + (
             " and what has no known price" if unpriced else ""
         )
+        if forecast.perhaps:
+            yield f"up to {_counted(forecast.perhaps, 'call')} more of judges, as replies turn out"
         yield "what the store has is not asked again, and a second try after a useless reply comes on top"
-        if plan.unknown:
+        if forecast.unknown:
             yield (
-                f"not known before they run: the metrics of {_counted(len(plan.unknown), 'test')}, "
-                f"such as {plan.unknown[0]}"
+                f"not known before they run: the metrics of {_counted(len(forecast.unknown), 'test')}, "
+                f"such as {forecast.unknown[0]}"
             )
         yield from self._over(calls, tokens, cost)
 

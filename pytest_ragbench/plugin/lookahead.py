@@ -8,9 +8,6 @@ replies are kept and shared, and no fixture of the user's own that may change so
 from __future__ import annotations
 
 import asyncio
-import inspect
-import os
-import sysconfig
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -20,22 +17,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
 from pytest_ragbench.engine.lookahead import Guess, Guesses
 from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.plugin.asks import UNKNOWN, Ask, asks_of
+from pytest_ragbench.plan.model import UNKNOWN, Ask
+from pytest_ragbench.plugin.upcoming import (
+    EVER,
+    YET,
+    fixture_value,
+    is_ready,
+    is_skipped,
+    plan_of,
+    questions_of,
+    sample_fixture,
+)
 
 if TYPE_CHECKING:
     from pytest_ragbench.plugin.state import RunState
     from pytest_ragbench.settings import Settings
-
-_LATER = object()
-"""Can't be known yet."""
-_NEVER = object()
-"""Can't be known before the test runs."""
 
 _LANDING = 10.0
 """Seconds that a worker waits for calls that are out when its own tests are done."""
@@ -47,7 +48,6 @@ _JUDGED_RUN = (
     "pytest_ragbench.report.records",
     "pytest_ragbench.report.summary",
 )
-_SAMPLES = ("rag_sample", "rag_samples", "rag_conversation")
 
 
 @dataclass
@@ -147,9 +147,9 @@ class LookAhead:
         looked ahead to, such as the first.
         """
         sample = getattr(item, "funcargs", {}).get("rag_sample")
-        if not self._judging or position in self._plans or len(asks_of(item)) < 2:
+        if not self._judging or position in self._plans or len(_asks_of(item)) < 2:
             return []
-        if not isinstance(sample, RagSample) or _wanted(item) != "rag_sample":
+        if not isinstance(sample, RagSample) or sample_fixture(item) != "rag_sample":
             return []
         if self._shared_run and not self._engine.firsts([position]):
             return []
@@ -159,7 +159,7 @@ class LookAhead:
     def _needs_client(self, item: pytest.Item) -> bool:
         from pytest_ragbench import building
 
-        if not asks_of(item) or _fixture_value(item, "judge") is not None:
+        if not _asks_of(item) or fixture_value(item, "judge") is not None:
             return False
         try:
             return building.judge_name(self._settings) != "local"
@@ -170,17 +170,17 @@ class LookAhead:
         """What can be guessed of this test now and was not before."""
         guesses: list[Guess] = []
         if not plan.asked:
-            what = _wanted(plan.item)
-            ready = _ready(plan.item, what, current) if what is not None else _NEVER
-            if ready is _LATER:
+            what = sample_fixture(plan.item)
+            ready = is_ready(plan.item, what, current) if what is not None else EVER
+            if ready is YET:
                 return []
-            if ready is _NEVER or _is_skipped(plan.item):
+            if ready is EVER or is_skipped(plan.item):
                 plan.done = True
                 return []
             retriever = self._known(plan.item, "retriever")
-            if retriever is _LATER:
+            if retriever is YET:
                 return []
-            questions = _questions(plan.item, str(what)) if _is_shared(retriever) else []
+            questions = questions_of(plan.item, str(what)) if _is_shared(retriever) else []
             if not questions:
                 plan.done = True
                 return []
@@ -197,16 +197,16 @@ class LookAhead:
 
         asks: list[Ask] = []
         tools: dict[str, Any] = {}
-        for ask in asks_of(plan.item):
+        for ask in _asks_of(plan.item):
             try:
-                metrics = [find(name) for name in ask.limits]
+                metrics = [find(name) for name in ask.metrics]
             except RagbenchError:
                 break  # the test ends here, too
             needed = {"judge": any(metric.tasks for metric in metrics)}
             needed["embedder"] = any(metric.embedder for metric in metrics)
             for kind in [kind for kind, wanted in needed.items() if wanted and kind not in tools]:
                 tools[kind] = self._known(plan.item, kind)
-                if tools[kind] is _LATER:
+                if tools[kind] is YET:
                     return []
             main = "judge" if needed["judge"] else "embedder"
             if needed[main] and _is_shared(tools[main]):
@@ -220,13 +220,13 @@ class LookAhead:
 
     def _known(self, item: pytest.Item, kind: str) -> Any:
         """The retriever, judge or embedder that the test will see, where that is certain now."""
-        value = _fixture_value(item, kind)
-        if value is _LATER or value is _NEVER:
+        value = fixture_value(item, kind)
+        if value is YET or value is EVER:
             return value
         try:
             return self._state.coerce(kind, value)
         except RagbenchError:
-            return _NEVER
+            return EVER
 
     # On the engine's loop
 
@@ -264,7 +264,7 @@ class LookAhead:
                             asserted=ask.gated and limit is not UNKNOWN,
                         ),
                     )
-                    for name, limit in ask.limits.items()
+                    for name, limit in ask.metrics.items()
                 ]  # fmt: skip
             except RagbenchError:
                 break
@@ -296,8 +296,12 @@ def _import_all(metrics: Sequence[str]) -> None:
             find(name)
 
 
+def _asks_of(item: pytest.Item) -> list[Ask]:
+    return [ask for ask in plan_of(item).certain if ask.of == "sample"]
+
+
 def _metric_names(item: pytest.Item) -> list[str]:
-    return [name for ask in asks_of(item) for name in ask.limits]
+    return [name for ask in _asks_of(item) for name in ask.metrics]
 
 
 async def _ask(
@@ -331,133 +335,3 @@ def _check_grades(ask: Ask) -> None:
     for limit in ask.grades:
         if limit is not None and limit is not UNKNOWN:
             parse_threshold(limit)
-
-
-# What pytest knows of a test that has not begun
-
-
-def _wanted(item: pytest.Item) -> str | None:
-    """``"rag_sample"``, ``"rag_samples"`` or ``"rag_conversation"``, where the test has it from us."""
-    names = getattr(item, "fixturenames", ())
-    wanted = [name for name in _SAMPLES if name in names]
-    if len(wanted) != 1 or _is_users(item, wanted[0], _definition(item, wanted[0])):
-        return None
-    return wanted[0]
-
-
-def _questions(item: pytest.Item, what: str) -> list[Question]:
-    from pytest_ragbench.plugin.asking import as_question
-    from pytest_ragbench.plugin.collecting import questions_for
-
-    try:
-        if what == "rag_samples":
-            return list(questions_for(item, item.config) or [])
-        params = getattr(getattr(item, "callspec", None), "params", {})
-        if what == "rag_conversation":
-            return list(params.get("rag_session", ()))
-        value = params.get("rag_question")
-        return [] if value is None or "rag_sample" in params else [as_question(value, item)]
-    except RagbenchError:
-        return []
-
-
-def _is_skipped(item: pytest.Item) -> bool:
-    try:
-        if evaluate_skip_marks(item) is not None:
-            return True
-        expected = evaluate_xfail_marks(item)
-    except (Exception, pytest.fail.Exception):  # a condition that can't be evaluated
-        return True
-    return expected is not None and not expected.run and not item.config.option.runxfail
-
-
-def _ready(item: pytest.Item, what: str, current: pytest.Item) -> object:
-    """True, or :data:`_LATER`, or :data:`_NEVER`: could a fixture of the user's change what is asked?
-
-    Wider ones must be set up: they may start the service. One for each test, before the sample, may do
-    anything.
-    """
-    names = list(getattr(item, "fixturenames", ()))
-    ready: object = True
-    for name in names[: names.index(what)]:
-        definition = _definition(item, name)
-        if not _is_users(item, name, definition) or _is_parameter(item, name, definition):
-            continue
-        if definition.scope == "function":
-            if not _needs(item, definition, what):
-                return _NEVER
-        elif not _is_set_up(item, definition, current):
-            ready = _LATER
-    return ready
-
-
-def _is_set_up(item: pytest.Item, definition: Any, current: pytest.Item) -> bool:
-    result = definition.cached_result
-    if result is None or result[2] is not None:
-        return False
-    # The instance that is set up is that of the current test's module or class.
-    return definition.scope == "session" or (
-        item.path == current.path and getattr(item, "cls", None) is getattr(current, "cls", None)
-    )
-
-
-def _fixture_value(item: pytest.Item, kind: str) -> Any:
-    """What the fixture returns to this test; None for our own, which is made from the settings."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    definition = _definition(item, kind)
-    if definition is None:
-        return _NEVER
-    if _is_parameter(item, kind, definition):
-        return params[kind]
-    if not _is_users(item, kind, definition):
-        return None
-    if definition.scope != "session" or definition.params:
-        return _NEVER
-    result = definition.cached_result
-    if result is None:
-        return _LATER
-    return _NEVER if result[2] is not None else result[0]
-
-
-def _definition(item: pytest.Item, name: str) -> Any:
-    """The fixture's definition that the test sees; None for names that are no fixtures."""
-    info = getattr(item, "_fixtureinfo", None)
-    found = info.name2fixturedefs.get(name) if info is not None else None
-    if not found:
-        found = item.session._fixturemanager.getfixturedefs(name, item)
-    return found[-1] if found else None
-
-
-_HARMLESS = ("_pytest.", "pytest_ragbench.", "pytest_asyncio.", "anyio.")
-_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
-
-
-def _is_users(item: pytest.Item, name: str, definition: Any) -> bool:
-    """Whether it may change what a service says: the user's own, or one of an installed plugin's that the
-    test asks for by name (a mock, say).
-    """
-    if definition is None:
-        return False
-    function = inspect.unwrap(definition.func)
-    if f"{getattr(function, '__module__', '')}.".startswith(_HARMLESS):
-        return False
-    code = getattr(function, "__code__", None)
-    by_name = name in item._fixtureinfo.argnames  # type: ignore[attr-defined]
-    return by_name or code is None or not code.co_filename.startswith(_INSTALLED)
-
-
-def _is_parameter(item: pytest.Item, name: str, definition: Any) -> bool:
-    """A value of ``parametrize``, which pytest dresses as a fixture."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    return name in params and definition.func.__name__ == "get_direct_param_fixture_func"
-
-
-def _needs(item: pytest.Item, definition: Any, what: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether the fixture is made from the sample, and so comes after it."""
-    for name in definition.argnames:
-        if name == what:
-            return True
-        inner = _definition(item, name) if name not in seen else None
-        if inner is not None and inner is not definition and _needs(item, inner, what, seen | {name}):
-            return True
-    return False

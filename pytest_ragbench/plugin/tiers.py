@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import CodeType
-
 import pytest
+
+from pytest_ragbench.plugin.upcoming import plan_of
 
 _NUMBERS = {"0": "embedding", "1": "retrieval", "2": "generation", "3": "end_to_end"}
 
@@ -43,32 +42,14 @@ def _checked(name: str) -> str:
 
 
 def tiers_of(item: pytest.Item) -> set[str]:
-    """From the test's rag_tier mark; else from the helpers and metrics that its function names."""
+    """From the test's rag_tier mark; else those of the metrics that it may ask for."""
     marked = {str(tier) for mark in item.iter_markers("rag_tier") for tier in mark.args}
     if marked:
         return {_checked(tier) for tier in marked}
-    code = getattr(getattr(item, "function", None), "__code__", None)
-    if code is None:
-        return set()
     from pytest_ragbench.metrics.registry import all_metrics
 
-    metrics = all_metrics()
-    named = {name.removeprefix("assert_").partition("@")[0] for name in _names(code)}
-    written = getattr(getattr(item, "function", None), "ragbench_metrics", ())  # in a *.rag.yaml file
-    named |= {name.partition("@")[0] for name in written}
-    if callspec := getattr(item, "callspec", None):  # parametrised by metric
-        named |= {value.partition("@")[0] for value in callspec.params.values() if isinstance(value, str)}
+    plan, metrics = plan_of(item), all_metrics()
+    named = {name.partition("@")[0] for name in plan.metric_names()}
     tiers: set[str] = {metrics[name].tier for name in named & set(metrics)}
-    return tiers or {"retrieval"} & named  # assert_retrieval of a metric that only the test knows
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """Global names, attribute names, keyword names and texts in a function, its inner functions included."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, str):
-            yield constant
-        elif isinstance(constant, tuple):
-            yield from (part for part in constant if isinstance(part, str))
-        elif isinstance(constant, CodeType):
-            yield from _names(constant)
+    unnamed = any(ask.helper == "assert_retrieval" and not ask.metrics for ask in plan.asks)
+    return tiers | ({"retrieval"} if unnamed else set())

@@ -7,14 +7,14 @@ outcomes and the report.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.plugin.asks import Ask
+from pytest_ragbench.plan.model import Ask, Plan
 from pytest_ragbench.plugin.collecting import check_mark
 from pytest_ragbench.plugin.state import state_of
 
@@ -68,12 +68,7 @@ def _one_answer(case: Case) -> Callable[..., None]:
 
         check_sample(case, rag_sample)
 
-    def asks(params: Mapping[str, Any]) -> list[Ask]:
-        """For the look-ahead: what is asked whatever the answer is."""
-        limits = {**case.test.thresholds, **getattr(params.get("rag_question"), "thresholds", {})}
-        return [Ask(limits)] if limits else []
-
-    check.ragbench_asks = asks  # type: ignore[attr-defined]
+    check.ragbench_plan = Plan((Ask(case.test.thresholds, with_question=True),))  # type: ignore[attr-defined]
     return check
 
 
@@ -84,7 +79,8 @@ def _all_answers(case: Case) -> Callable[..., None]:
 
         check_samples(case, rag_samples)
 
-    check.ragbench_asks = lambda params: []  # type: ignore[attr-defined]
+    asks = tuple(Ask({name: limit}, of="set") for name, limit in case.test.over.items())
+    check.ragbench_plan = Plan(asks)  # type: ignore[attr-defined]
     return check
 
 
@@ -99,9 +95,6 @@ def _made(
         code = code.replace(co_argcount=1)
     made = types.FunctionType(code, function.__globals__, name, None, function.__closure__)
     vars(made).update(vars(function))
-    over = "rag_samples" in code.co_varnames[: code.co_argcount]
-    limits = case.test.over if over else case.test.thresholds
-    made.ragbench_metrics = frozenset(limits)  # type: ignore[attr-defined]
     made.pytestmark = list(_marks(case, config))  # type: ignore[attr-defined]
     return made
 

@@ -15,7 +15,7 @@ from pytest_ragbench.metrics.checks import (
 from pytest_ragbench.metrics.registry import Metric, check_options, find
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.thresholds import Threshold, parse_threshold
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def configured_options(settings: Settings, name: str, options: Mapping[str, Any]
     return {"yes_from": configured.yes_from, **options, **way}
 
 
-def votes_for(settings: Settings, sample: RagSample) -> int:
+def votes_for(settings: Settings, sample: RagSample | Question) -> int:
     """How many votes a sample gets: as configured, and at least three where it must pass and a gate says so."""
     if sample.must_pass and any(name.partition("[")[0].strip() == "must_pass" for name in settings.gates):
         return max(3, settings.votes)

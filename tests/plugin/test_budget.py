@@ -91,7 +91,7 @@ def test_a_dry_run_says_what_a_run_would_ask_and_asks_nothing(
             f"  faithfulness: {2 * N} calls",
             f"  faithfulness_holistic: {N} calls",
             f"in all: {4 * N} calls, about {3 * N * 120:,} tokens, about ${3 * N * 140e-6:.4f}",
-            f"not known before they run: the metrics of {N} tests, such as test_more.py::test_loop*",
+            f"not known before they run: the metrics of {N} tests, such as test_more.py::test_by_reply*",
             "that is more than the budget allows: max_calls is 3",
         ]
     )
@@ -109,6 +109,10 @@ def test_holistic(rag_sample):
 def test_loop(rag_sample):
     for metric in ("faithfulness",):
         assert_metric(metric, rag_sample, ">=0.8")
+
+@pytest.mark.rag_questions("q.jsonl")
+def test_by_reply(rag_sample):
+    assert_metric(rag_sample.metadata.get("metric", "faithfulness"), rag_sample, ">=0.8")
 
 @pytest.mark.skip
 @pytest.mark.rag_questions("q.jsonl")
