@@ -54,7 +54,7 @@ class _Section(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Without keys: ``pytest -l`` prints the settings that a frame holds."""
-        from pytest_ragbench.rag.secrets import fingerprinted, masked_mapping, masked_url
+        from pytest_ragbench.secrets import fingerprinted, masked_mapping, masked_url
 
         for name, value in super().__repr_args__():
             if name == "store":

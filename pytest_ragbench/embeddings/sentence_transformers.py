@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.embeddings.base import quoted
 from pytest_ragbench.embeddings.models import ModelEmbedder
+from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.rag.replies import head
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
@@ -50,7 +50,7 @@ def _loaded(name: str) -> Any:
     except Exception as error:
         raise UsageError(
             f"embedder {_PREFIX}{name}: there is no such model or folder, or it can't be loaded: "
-            f"{type(error).__name__}: {head(str(error), 300)}"
+            f"{type(error).__name__}: {one_line(str(error), 300)}"
         ) from error
 
 

@@ -26,7 +26,7 @@ from pytest_ragbench.engine.keys import json_values
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.requests import Request
 from pytest_ragbench.model.errors import RagbenchError, UsageError
-from pytest_ragbench.rag.secrets import Redactor, fingerprint
+from pytest_ragbench.secrets import Redactor, fingerprint
 
 T = TypeVar("T")
 

@@ -9,30 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.completions import RawReply
 from pytest_ragbench.judge.fields import shown
-from pytest_ragbench.judge.rendering import Message, correction, render, texts_of
-from pytest_ragbench.judge.replies import UnreadableReply, one_line, read_reply
+from pytest_ragbench.judge.one_word import read_word
+from pytest_ragbench.judge.rendering import Message, correction, language_of, render, texts_of
+from pytest_ragbench.judge.replies import UnreadableReply, read_reply
 from pytest_ragbench.model.errors import JudgeError
 
-if TYPE_CHECKING:
-    from pytest_ragbench.judge.one_word import Token
-
 R = TypeVar("R", bound=BaseModel)
-
-
-class RawReply(TypedDict):
-    """What a model sent, as far as it matters. JSON values: this is what the store keeps."""
-
-    content: str | None
-    finish_reason: str | None
-    refusal: str | None
-    logprobs: NotRequired[list[list[Token]]]
-    """Of the first positions, where they came: the token that was written, then the others, likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -185,9 +175,6 @@ def next_turn(
 
 
 def _word(task: Task[Any], reply: RawReply) -> BaseModel:
-    from pytest_ragbench.judge.one_word import read_word
-    from pytest_ragbench.judge.rendering import language_of
-
     if reply["refusal"]:
         message = one_line(f"the judge refused: {reply['refusal']}", 600)
         raise JudgeError(message, code="refused", raw=reply["refusal"])

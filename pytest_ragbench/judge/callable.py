@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from pytest_ragbench.engine.requests import Request, Sender, Sent
-from pytest_ragbench.judge.asking import Conversation, Heard, RawReply, Turn, converse, hear
+from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.judge.asking import Conversation, Heard, Turn, converse, hear
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.chat import completion_of, text_of
+from pytest_ragbench.judge.completions import RawReply, completion_of, text_of
 from pytest_ragbench.judge.rendering import prompt_version
-from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
 
 if TYPE_CHECKING:

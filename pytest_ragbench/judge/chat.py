@@ -1,118 +1,201 @@
-"""Chat completions as JSON: the few things that matter, whatever shape a service gives them."""
+"""Sending chat completions to an OpenAI-compatible API: OpenAI, vLLM, Ollama, LiteLLM, a company's gateway.
+
+Services differ in what they take. Structured output by schema is tried first, then JSON mode, then the
+prompt alone; what a service refused is remembered. Retries, time limits, call slots and the store are the
+engine's: an attempt is exactly one request.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+from weakref import WeakKeyDictionary
 
-from pytest_ragbench.engine.requests import Sent
-from pytest_ragbench.judge.asking import RawReply
-from pytest_ragbench.judge.one_word import Token
+from pytest_ragbench.engine.requests import Sender, Sent
+from pytest_ragbench.http.api import ApiClient, ApiReply
+from pytest_ragbench.http.client import OnClose
+from pytest_ragbench.http.endpoints import Endpoint
+from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.judge.completions import RawReply, completion_of
+from pytest_ragbench.model.errors import JudgeError
 
-_POSITIONS = 4
-"""Of how many tokens the log probabilities are kept: those of a word."""
+if TYPE_CHECKING:
+    from pytest_ragbench.engine.core import Engine
+
+DEFAULT_TOP_LOGPROBS = 20
+"""Of how many tokens the probability is asked: the most that OpenAI gives."""
+_FEW_TOP_LOGPROBS = 5
+"""How many a service gives that refuses :data:`DEFAULT_TOP_LOGPROBS`."""
+
+NO_LOGPROBS_HINT = (
+    'Ask a model whose service gives log probabilities ("top_logprobs"), '
+    'or set verdicts = "json" for the metric'
+)
+
+_ABOUT_FORMAT = re.compile(
+    r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
+)
+_UNSUPPORTED = re.compile(r"unsupported|not support|unrecognized|unknown|not permitted|extra inputs", re.I)
 
 
-def completion_of(data: Any) -> Sent | None:
-    """The first choice of a chat completion and its tokens; None where ``data`` is none."""
-    choices = data.get("choices") if isinstance(data, Mapping) else None
-    if not isinstance(choices, list):
-        return None
-    choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
-    reply: RawReply = {
-        "content": text_of(message.get("content")) or _called(message),
-        "finish_reason": _text(choice.get("finish_reason")),
-        "refusal": _text(message.get("refusal")) or _refused_part(message.get("content")),
+class ChatRequest(TypedDict):
+    """One chat completion to be had, as JSON values."""
+
+    model: str
+    messages: list[dict[str, str]]
+    max_tokens: int
+    temperature: float | None
+    seed: int | None
+    output: str
+    """``"auto"``, ``"json_schema"``, ``"json_object"`` or ``"prompt"``."""
+    schema: dict[str, Any] | None
+    """Name and strict JSON schema of the reply; None where log probabilities are asked for instead."""
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """The form in which a service is known to take requests."""
+
+    output: str = "json_schema"
+    limit_name: str = "max_tokens"
+    top_logprobs: int = DEFAULT_TOP_LOGPROBS
+    without: frozenset[str] = frozenset()
+
+
+class ChatAdapter:
+    """Sends chat completions. It is given data only, so any process of the run can do it."""
+
+    def __init__(self, on_close: OnClose) -> None:
+        self._on_close = on_close
+        self._clients: dict[str, ApiClient] = {}
+        self._forms: dict[tuple[str, str, str], RequestForm] = {}
+
+    def form(self, endpoint: Endpoint, asked: ChatRequest) -> RequestForm:
+        """The form that the service takes, as far as it is known."""
+        return self._forms.get(_known_by(endpoint, asked)) or _first_form(asked)
+
+    async def complete(self, endpoint: Endpoint, asked: ChatRequest, sender: Sender) -> RawReply:
+        """One reply; more than one call only while the service refuses parts of the request.
+
+        Raises
+        ------
+        JudgeError
+            There was no usable completion.
+        """
+        client = self._client(endpoint)
+        await client.ready()
+        while True:
+            form = self.form(endpoint, asked)
+            try:
+                sent = await sender(lambda used=form: _attempt(client, asked, used))  # type: ignore[misc]
+            except _Refused as refused:
+                # Concurrent calls may have learnt the same, or more, meanwhile.
+                if self.form(endpoint, asked) == form:
+                    self._forms[_known_by(endpoint, asked)] = refused.better
+                continue
+            reply: RawReply = sent.payload
+            return reply
+
+    def _client(self, endpoint: Endpoint) -> ApiClient:
+        client = self._clients.get(endpoint.identity)
+        if client is None:
+            client = self._clients[endpoint.identity] = ApiClient(endpoint, JudgeError, self._on_close)
+        return client
+
+
+_adapters: WeakKeyDictionary[Engine, ChatAdapter] = WeakKeyDictionary()
+
+
+def adapter_of(engine: Engine) -> ChatAdapter:
+    """The engine's adapter: what a service refused is remembered for all its judges."""
+    return _adapters.setdefault(engine, ChatAdapter(engine.on_close))
+
+
+def _known_by(endpoint: Endpoint, asked: ChatRequest) -> tuple[str, str, str]:
+    return endpoint.url, asked["model"], asked["output"]
+
+
+def _first_form(asked: ChatRequest) -> RequestForm:
+    return RequestForm(output="json_schema" if asked["output"] == "auto" else asked["output"])
+
+
+async def _attempt(client: ApiClient, asked: ChatRequest, form: RequestForm) -> Sent:
+    reply = await client.post("/chat/completions", _body(asked, form, client.endpoint.extra_body))
+    if not 200 <= reply.status < 300:
+        better = _better(reply, form, asked)
+        raise _Refused(better) if better else _failure(client, reply)
+    return _completed(client, reply)
+
+
+def _body(asked: ChatRequest, form: RequestForm, extra: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": asked["model"],
+        "messages": asked["messages"],
+        form.limit_name: asked["max_tokens"],
+        "temperature": asked["temperature"],
+        "seed": asked["seed"],
     }
-    if logprobs := _logprobs(choice.get("logprobs")):
-        reply["logprobs"] = logprobs
-    usage = data.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    return Sent(reply, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+    if asked["schema"] is None:
+        body |= {"logprobs": True, "top_logprobs": form.top_logprobs}
+    elif form.output == "json_schema":
+        body["response_format"] = {"type": "json_schema", "json_schema": {**asked["schema"], "strict": True}}
+    elif form.output == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    body = {key: value for key, value in body.items() if value is not None and key not in form.without}
+    return {**body, **extra}
 
 
-def _logprobs(told: Any) -> list[list[Token]]:
-    """The first positions in one shape: the token that was written, then the others, likeliest first."""
-    told = told if isinstance(told, Mapping) else {}
-    content = told.get("content")
-    if isinstance(content, list):
-        return [
-            _position(place, place.get("top_logprobs"))
-            for place in content[:_POSITIONS]
-            if isinstance(place, Mapping)
-        ]
-    # The older shape: {"tokens": [...], "token_logprobs": [...], "top_logprobs": [{token: logprob}]}
-    tokens, chances, tops = (told.get(name) for name in ("tokens", "token_logprobs", "top_logprobs"))
-    if not (isinstance(tokens, list) and isinstance(chances, list)):
-        return []
-    tops = tops if isinstance(tops, list) else []
-    found = []
-    for place, (token, chance) in enumerate(zip(tokens[:_POSITIONS], chances, strict=False)):
-        top = tops[place] if place < len(tops) and isinstance(tops[place], Mapping) else {}
-        others = [{"token": other, "logprob": each} for other, each in top.items()]
-        found.append(_position({"token": token, "logprob": chance}, others))
-    return found
+def _completed(client: ApiClient, reply: ApiReply) -> Sent:
+    try:
+        data = json.loads(reply.text)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
+        # Gateways report the fault of the service behind them in a reply with status 200.
+        error = data["error"]
+        status = error.get("code") if isinstance(error, Mapping) else None
+        raise _failure(client, ApiReply(status if isinstance(status, int) else 200, {}, reply.text))
+    completion = completion_of(data)
+    if completion is None:
+        where = client.endpoint
+        raise JudgeError(
+            f"{where.provider}: {where.url} sent no chat completion: {one_line(reply.text)}",
+            code="no_completion",
+            raw=reply.text,
+        )
+    return completion
 
 
-def _position(written: Mapping[str, Any], others: Any) -> list[Token]:
-    tokens = (
-        [_token(other) for other in others if isinstance(other, Mapping)] if isinstance(others, list) else []
-    )
-    known = sorted((token for token in tokens if token), key=lambda token: -token["logprob"])
-    first = _token(written)
-    if first is None:
-        return known
-    return [
-        first,
-        *(token for token in known if (token["token"], token["bytes"]) != (first["token"], first["bytes"])),
-    ]
+def _failure(client: ApiClient, reply: ApiReply) -> Exception:
+    error = client.failure(reply)
+    if reply.status < 500 and "logprobs" in str(error):
+        return JudgeError(f"{error}. {NO_LOGPROBS_HINT}", code="no_logprobs", raw=reply.text)
+    return error
 
 
-def _token(told: Mapping[str, Any]) -> Token | None:
-    text, chance, raw = told.get("token"), told.get("logprob"), told.get("bytes")
-    if not isinstance(text, str) or isinstance(chance, bool) or not isinstance(chance, (int, float)):
+def _better(reply: ApiReply, form: RequestForm, asked: ChatRequest) -> RequestForm | None:
+    """How to ask instead, where the service complains about a part that can be left out."""
+    if reply.status not in (400, 404, 422, 501):
         return None
-    if not chance <= 0:  # a NaN, or no logarithm of a probability
-        return None
-    whole = isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw)
-    return {"token": text, "logprob": max(float(chance), -1000.0), "bytes": raw if whole else None}
+    if form.output != "prompt" and asked["output"] == "auto" and _ABOUT_FORMAT.search(reply.text):
+        return replace(form, output="json_object" if form.output == "json_schema" else "prompt")
+    if form.limit_name == "max_tokens" and "max_completion_tokens" in reply.text:
+        return replace(form, limit_name="max_completion_tokens")
+    if "top_logprobs" in reply.text and form.top_logprobs > _FEW_TOP_LOGPROBS:
+        return replace(form, top_logprobs=_FEW_TOP_LOGPROBS)
+    if _UNSUPPORTED.search(reply.text):
+        for part in ("temperature", "seed"):
+            if part not in form.without and re.search(rf"['\"`]{part}['\"`]", reply.text):
+                return replace(form, without=form.without | {part})
+    return None
 
 
-def text_of(content: Any) -> str | None:
-    """The text of a message whose content is a text or a list of parts (thoughts left out)."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return None
-    parts = []
-    for part in content:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
-            parts.append(_text(part.get("text")) or "")
-    return "".join(parts)
+class _Refused(Exception):
+    """The service does not take requests in this form."""
 
-
-def _called(message: Mapping[str, Any]) -> str | None:
-    """The arguments of the one tool call, where a service answers a schema that way."""
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
-        return None
-    function = calls[0].get("function")
-    return _text(function.get("arguments")) if isinstance(function, Mapping) else None
-
-
-def _refused_part(content: Any) -> str | None:
-    parts = content if isinstance(content, list) else []
-    found = [part.get("refusal") for part in parts if isinstance(part, Mapping)]
-    return next((text for text in found if isinstance(text, str) and text), None)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    def __init__(self, better: RequestForm) -> None:
+        super().__init__(better)
+        self.better = better

@@ -14,20 +14,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.gguf_server import Model, address_of
 from pytest_ragbench.judge.openai import OpenAIJudge
-from pytest_ragbench.judge.posting import Poster
 from pytest_ragbench.judge.rendering import Message
 from pytest_ragbench.model.errors import JudgeError, UsageError
-from pytest_ragbench.rag.secrets import Redactor, Secret
+from pytest_ragbench.secrets import Secret
 from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
     from pytest_ragbench.engine.requests import Sender
-    from pytest_ragbench.judge.asking import RawReply, Turn
+    from pytest_ragbench.judge.asking import Turn
+    from pytest_ragbench.judge.completions import RawReply
 
 PROVIDER = "gguf"
 DEFAULT_CONTEXT = 8192
@@ -92,7 +92,6 @@ class GgufJudge(OpenAIJudge):
     async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
         if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load
             self._endpoint = await asyncio.to_thread(self._start)
-            self._poster = Poster(self._endpoint, self._settings.headers, self._engine)
             self._started = True
         try:
             return await super()._complete(turn, sender)
@@ -109,7 +108,7 @@ class GgufJudge(OpenAIJudge):
     def _start(self) -> Endpoint:
         address = address_of(self._file)
         key = Secret(address.key)
-        return replace(self._endpoint, url=f"{address.url}/v1", key=key, redacted=Redactor([key]))
+        return replace(self._endpoint, url=f"{address.url}/v1", key=key, secrets=(key,))
 
 
 # The file

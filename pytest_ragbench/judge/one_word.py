@@ -10,36 +10,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.base import Task, again, in_language
+from pytest_ragbench.judge.chat import NO_LOGPROBS_HINT
+from pytest_ragbench.judge.completions import RawReply, Token
 from pytest_ragbench.judge.rendering import yes_and_no
-from pytest_ragbench.judge.replies import one_line
 from pytest_ragbench.judge.tasks import NumberedTask, Reply, VerifyClaims
 from pytest_ragbench.judge.tasks_answer import CompareClaims
 from pytest_ragbench.judge.tasks_context import JudgeChunks
 from pytest_ragbench.languages import language
 from pytest_ragbench.model.errors import JudgeError
 
-if TYPE_CHECKING:
-    from pytest_ragbench.judge.asking import RawReply
-
-TOP = 20
-"""Of how many tokens the probability is asked: the most that OpenAI gives."""
 LEAST = 0.1
 """What yes and no must have together, of 1: below it the model was about to say something else."""
-
-INSTEAD = 'Ask a model whose service gives log probabilities ("top_logprobs"), or set verdicts = "json" for the metric'
-
-
-class Token(TypedDict):
-    """One of the tokens that might have come: its text, its natural logarithm of probability, its bytes."""
-
-    token: str
-    logprob: float
-    bytes: list[int] | None
 
 
 class YesChance(Reply):
@@ -148,7 +135,7 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
     positions = reply.get("logprobs")
     if not positions:
         raise JudgeError(
-            f"the judge's reply has no log probabilities, so there is no P(yes). {INSTEAD}",
+            f"the judge's reply has no log probabilities, so there is no P(yes). {NO_LOGPROBS_HINT}",
             code="no_logprobs",
             raw=reply["content"],
         )
@@ -204,9 +191,7 @@ def _begins(text: bytes, word: str) -> bool:
 
 __all__ = [
     "ASKED",
-    "INSTEAD",
     "LEAST",
-    "TOP",
     "OneWord",
     "YesChance",
     "ask_in_a_word",

@@ -22,6 +22,8 @@ from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
+from pytest_ragbench.http.messages import one_line
+
 
 class UnreadableReply(ValueError):
     """A reply that is not a verdict.
@@ -80,7 +82,7 @@ def read_reply(
 def _check_end(finish_reason: str | None, refusal: str | None) -> None:
     reason = (finish_reason or "").casefold()
     if refusal and refusal.strip():
-        raise UnreadableReply("refused", f"the judge refused: {one_line(refusal)}")
+        raise UnreadableReply("refused", f"the judge refused: {one_line(refusal, 120)}")
     if reason == "refusal":
         raise UnreadableReply("refused", "the judge refused (finish_reason refusal)")
     if reason in _FILTERED:
@@ -223,7 +225,7 @@ class _Reading:
         if not isinstance(error, json.JSONDecodeError):
             return str(error)
         around = self.text[max(0, error.pos - 40) : error.pos + 20]
-        return f"{error.msg} near {one_line(around)!r}"
+        return f"{error.msg} near {one_line(around, 120)!r}"
 
     def _reasoning(self) -> Iterator[tuple[int, int]]:
         """Spans of text that are thought, not said.
@@ -382,9 +384,3 @@ def _canonical(value: Any) -> str:
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
-
-
-def one_line(text: str, limit: int = 120) -> str:
-    """The text on one line, cut, without control characters: fit for terminals and XML."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text[: limit * 4]).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pytest_ragbench.rag.base import Retriever, ask_all
     from pytest_ragbench.rag.callables import CallableRetriever
     from pytest_ragbench.rag.http import HttpRetriever, http_retriever
-    from pytest_ragbench.rag.retry_after import parse_retry_after
     from pytest_ragbench.rag.sources import retriever_from
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "Retriever",
     "ask_all",
     "http_retriever",
-    "parse_retry_after",
     "retriever_from",
 ]
 
@@ -31,7 +29,6 @@ _HOME = {
     "Retriever": "base",
     "ask_all": "base",
     "http_retriever": "http",
-    "parse_retry_after": "retry_after",
     "retriever_from": "sources",
 }
 

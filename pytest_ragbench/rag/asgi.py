@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+import os
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+import yarl
+
+from pytest_ragbench.engine.requests import Sender
+from pytest_ragbench.http.client import HttpReply
 from pytest_ragbench.model.errors import EndpointError
-from pytest_ragbench.rag.http import HttpRetriever, _headers
+from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
+from pytest_ragbench.rag.service import ServiceClient
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
@@ -20,8 +26,8 @@ App = Callable[
     [Mapping[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]
 ]
 
-_STARTUP = 60.0
-"""Seconds that the app's start may take."""
+_HOST = "asgi.app"
+_STARTUP_TIMEOUT_S = 60.0
 
 
 def asgi_retriever(app: App, settings: RagSettings, engine: Engine, name: str) -> AsgiRetriever:
@@ -39,79 +45,90 @@ def asgi_retriever(app: App, settings: RagSettings, engine: Engine, name: str) -
     UsageError
         As :func:`~pytest_ragbench.rag.http_retriever`.
     """
-    import os
-    import time
-
-    here = settings.model_copy(update={"url": "http://asgi.app"})
-    return AsgiRetriever(app, here, _headers(here, os.environ, False), engine, time.time, name)
+    here = settings.model_copy(update={"url": f"http://{_HOST}"})
+    return AsgiRetriever(app, here, headers_of(here, os.environ, keyless=False), engine, name)
 
 
 class AsgiRetriever(HttpRetriever):
     """Asks an app in this process; made by :func:`asgi_retriever`."""
 
-    def __init__(
-        self, app: App, settings: RagSettings, headers: Any, engine: Engine, clock: Any, name: str
-    ) -> None:
-        super().__init__(settings, headers, engine, clock)
-        self._app = app
+    def __init__(self, app: App, settings: RagSettings, headers: Headers, engine: Engine, name: str) -> None:
         self._called = name
-        self._lifespan: tuple[asyncio.AbstractEventLoop, _Lifespan] | None = None
+        super().__init__(settings, engine, headers)
+        self._client = ServiceClient(self._service, AsgiTransport(app, headers, engine, self.name))
 
     @property
     def name(self) -> str:
         """``ASGI my_app:app GET /llm/search-rag?questions=...``."""
-        return f"ASGI {self._called} {super().name.replace('http://asgi.app', '')}"
+        return f"ASGI {self._called} {super().name.replace(f'http://{_HOST}', '')}"
 
-    async def _exchange(self, url: str, body: Any) -> dict[str, Any]:
-        import json
+    async def _send(self, url: str, body: Any, sender: Sender) -> Any:
+        return await self._client.ask(url, body, sender)
 
+
+class AsgiTransport:
+    """Carries requests to an app in this process."""
+
+    def __init__(self, app: App, headers: Headers, engine: Engine, name: str) -> None:
+        self._app = app
+        self._headers = headers
+        self._engine = engine
+        self._name = name
+        self._lifespan: tuple[asyncio.AbstractEventLoop, _Lifespan] | None = None
+
+    async def ready(self) -> None:
+        """Nothing to prepare: the app starts within its first request's time, as it always has."""
+
+    async def send(
+        self, method: str, url: yarl.URL, body: bytes | None, *, content_type: str, max_bytes: int
+    ) -> HttpReply:
+        """See :class:`~pytest_ragbench.rag.service.Transport`."""
         state = await self._started()
-        data = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
+        headers = {name: value.reveal() for name, value in self._headers.sent.items()} | {"Host": _HOST}
+        if body is not None:
+            headers |= {"Content-Type": content_type, "Content-Length": str(len(body))}
         response = _Response()
         try:
-            await self._app(
-                self._scope(url, len(data), body is not None, state), _received(data), response.take
-            )
+            scope = _scope(method, str(url), headers, state)
+            await self._app(scope, _request(body or b""), response.take)
         except Exception as error:
             if response.status == 0:
                 raise EndpointError(
-                    f"{self.name} raised {type(error).__name__}: {error}", code="exception"
+                    f"{self._name} raised {type(error).__name__}: {error}", code="exception"
                 ) from error
         if response.status == 0:
-            raise EndpointError(f"{self.name} ended without a response", code="no_response")
-        return await self._received(response)  # type: ignore[arg-type]
-
-    def _scope(self, url: str, length: int, has_body: bool, state: Mapping[str, Any]) -> dict[str, Any]:
-        parts = urlsplit(url)
-        headers = {name: value.reveal() for name, value in self._headers.sent.items()} | {"Host": "asgi.app"}
-        if has_body:
-            headers |= {"Content-Type": self._content_type(), "Content-Length": str(length)}
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.4"},
-            "http_version": "1.1",
-            "method": self._target.method,
-            "scheme": "http",
-            "path": unquote(parts.path) or "/",
-            "raw_path": parts.path.encode(),
-            "root_path": "",
-            "query_string": parts.query.encode(),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-            "client": ("127.0.0.1", 0),
-            "server": ("asgi.app", 80),
-            "state": dict(state),
-        }
+            raise EndpointError(f"{self._name} ended without a response", code="no_response")
+        return response.reply(max_bytes)
 
     async def _started(self) -> Mapping[str, Any]:
         loop = asyncio.get_running_loop()
         if self._lifespan is None or self._lifespan[0] is not loop:
-            lifespan = _Lifespan(self._app, self.name)
+            lifespan = _Lifespan(self._app, self._name)
             self._lifespan = (loop, lifespan)
             self._engine.on_close(lifespan.stop)
         return await self._lifespan[1].start()
 
 
-def _received(data: bytes) -> Callable[[], Awaitable[Any]]:
+def _scope(method: str, url: str, headers: Mapping[str, str], state: Mapping[str, Any]) -> dict[str, Any]:
+    parts = urlsplit(url)
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(parts.path) or "/",
+        "raw_path": parts.path.encode(),
+        "root_path": "",
+        "query_string": parts.query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 0),
+        "server": (_HOST, 80),
+        "state": dict(state),
+    }
+
+
+def _request(data: bytes) -> Callable[[], Awaitable[Any]]:
     messages = [{"type": "http.request", "body": data, "more_body": False}]
 
     async def receive() -> Any:
@@ -123,7 +140,7 @@ def _received(data: bytes) -> Callable[[], Awaitable[Any]]:
 
 
 class _Response:
-    """What the app sends, under the names that aiohttp's responses have."""
+    """What the app sends, put together."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -138,16 +155,11 @@ class _Response:
         elif message["type"] == "http.response.body":
             self._body += message.get("body", b"")
 
-    @property
-    def charset(self) -> str | None:
-        return self.headers.get_content_charset()
-
-    @property
-    def content(self) -> _Response:
-        return self
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        yield bytes(self._body)
+    def reply(self, max_bytes: int) -> HttpReply:
+        body = bytes(self._body)
+        charset = self.headers.get_content_charset()
+        headers = {name.title(): value for name, value in self.headers.items()}
+        return HttpReply(self.status, headers, body[:max_bytes], charset, len(body) <= max_bytes)
 
 
 class _Lifespan:
@@ -188,13 +200,13 @@ class _Lifespan:
         self._said[event] = said
         await self._to_app.put({"type": f"lifespan.{event}"})
         tasks: set[asyncio.Future[Any]] = {said, self._task}  # type: ignore[arg-type]
-        await asyncio.wait(tasks, timeout=_STARTUP, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=_STARTUP_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
         if said.done():
             return said.result()
         if self._task is not None and self._task.done():
             self._task.exception()  # seen: it has no lifespan
             return ""
-        return f"nothing within {_STARTUP:g} s"
+        return f"nothing within {_STARTUP_TIMEOUT_S:g} s"
 
     async def _receive(self) -> dict[str, str]:
         try:

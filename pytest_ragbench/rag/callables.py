@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
 from pytest_ragbench.model.errors import EndpointError, RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
-from pytest_ragbench.rag.http import found_in
-from pytest_ragbench.rag.mapping import BadReply, ReplyReader
+from pytest_ragbench.rag.mapping import BadReply, ReplyReader, found_in
 from pytest_ragbench.rag.threads import in_thread
 from pytest_ragbench.settings import ReplyMapping
 

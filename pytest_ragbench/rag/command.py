@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from pytest_ragbench.engine.requests import Transient
+from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EndpointError, UsageError
-from pytest_ragbench.rag.replies import head
 
 
 def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any, Any, Any]]:
@@ -57,7 +57,7 @@ def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any
                     process.kill()
                 await process.wait()
         if process.returncode:
-            said = head(err.decode("utf-8", "replace"), 300)
+            said = one_line(err.decode("utf-8", "replace"), 300)
             raise EndpointError(
                 f"{words[0]} ended with {process.returncode}: {said or 'it said nothing'}", code="exit"
             )

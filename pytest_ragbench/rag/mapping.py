@@ -46,6 +46,23 @@ class Reply:
     context_urls: tuple[str, ...] | None = None
 
 
+def found_in(reply: Reply) -> dict[str, Any]:
+    """What the reply says, as columns of a sample; what it doesn't say is left to the question."""
+    columns = {
+        "answer": reply.answer,
+        "contexts": reply.contexts,
+        "context_ids": reply.context_ids,
+        "context_scores": reply.context_scores,
+        "context_urls": reply.context_urls,
+    }
+    # Ids and scores belong to the contexts beside them: a question's own must not be mixed in.
+    own = reply.contexts is not None or reply.context_ids is not None
+    found = {
+        name: value for name, value in columns.items() if value is not None or (own and name != "answer")
+    }
+    return {**found, "metadata": reply.metadata}
+
+
 class ReplyReader:
     """Reads replies by one mapping; its expressions are compiled once.
 

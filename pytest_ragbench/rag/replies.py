@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,17 +56,6 @@ def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool
         said = f"its declared charset {encoding}" if encoding else "UTF-8, and names no other charset"
         where = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise BadReply(f"the body is not {said}{where}") from None
-
-
-def head(text: str, length: int = 200) -> str:
-    """The beginning on one line, without control and formatting characters, for messages."""
-    shown = "".join(
-        " " if char.isspace() else char
-        for char in text[: 4 * length]
-        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
-    )
-    short = " ".join(shown.split())
-    return short[:length] + ("..." if len(short) > length or len(text) > 4 * length else "")
 
 
 def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.rag.secrets import fingerprint, fingerprinted, is_secret_name, secrets_in
+from pytest_ragbench.secrets import fingerprint, fingerprinted, is_secret_name, secrets_in
 from pytest_ragbench.settings import RagSettings
 
 _PLACEHOLDER = re.compile(r"(?:\{|%7B)(\w+)(?:\}|%7D)", re.IGNORECASE)

@@ -138,7 +138,7 @@ def test_retry_after(engine: Engine, service: Service, waits: list[float]) -> No
 
 def test_used_up(engine: Engine, service: Service) -> None:
     service.acts = [reply("down", "text/plain", status=503)]
-    with pytest.raises(EmbeddingError, match=r"/v1 replied 503: down.*3 attempts"):
+    with pytest.raises(EmbeddingError, match=r"503 from http.*/v1: down.*3 attempts"):
         embed(engine, service, ["a", "b"])
     assert len(service.seen) == 3
 

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragbench import JudgeError
-from pytest_ragbench.judge.asking import RawReply, read_conversation
-from pytest_ragbench.judge.chat import completion_of
+from pytest_ragbench.judge.asking import read_conversation
+from pytest_ragbench.judge.completions import RawReply, completion_of
 from pytest_ragbench.judge.fields import yes_no
 from pytest_ragbench.judge.tasks import GradeSearchRag, SearchRagReply, VerifyClaims
 from tests.fuzz import strategies as fuzz

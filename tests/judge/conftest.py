@@ -7,13 +7,6 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.judge import openai
-
-
-@pytest.fixture(autouse=True)
-def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test's service refused is not known to the next."""
-    monkeypatch.setattr(openai, "_DIALECTS", {})
 
 
 @pytest.fixture

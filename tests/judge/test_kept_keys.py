@@ -49,6 +49,9 @@ class Noting:
     def set_limits(self, provider: str, limits: object) -> None:
         pass
 
+    def on_close(self, close: object) -> None:
+        pass
+
     async def fetch(self, request: Any) -> Any:
         self.digests.append(digest_of(request, self.run_id))
         raise Noted

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.callable import callable_judge
-from pytest_ragbench.judge.chat import completion_of
+from pytest_ragbench.judge.completions import completion_of
 from pytest_ragbench.judge.local_judge import local_judge
 from pytest_ragbench.judge.one_word import YesChance, ask_in_a_word, in_a_word, read_word
 from pytest_ragbench.judge.openai import OpenAIJudge, openai_judge

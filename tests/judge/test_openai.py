@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
+from pytest_ragbench.http.endpoints import endpoint_of
 from pytest_ragbench.judge.base import Answered, Judge
-from pytest_ragbench.judge.endpoints import endpoint_of
 from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.judge.tasks import GradeSearchRag, VerifyClaims, WriteQuestions
@@ -271,7 +271,7 @@ def test_what_no_second_try_can_heal(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, reply: bytes, told: str
 ) -> None:
     """Another kind of server, or one that never ends."""
-    monkeypatch.setattr("pytest_ragbench.judge.posting._MOST_BYTES", 1000)
+    monkeypatch.setattr("pytest_ragbench.http.api.MAX_BYTES", 1000)
     asked: list[bytes] = []
 
     class Answer(socketserver.StreamRequestHandler):

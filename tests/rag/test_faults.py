@@ -10,10 +10,12 @@ import traceback
 import zlib
 from collections.abc import Callable
 from email.utils import formatdate
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_ragbench.engine.core import Engine, Limits
+from pytest_ragbench.http import retry_after
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.rag import ask_all, http_retriever
@@ -75,10 +77,17 @@ def test_503_for_ever(ask: Ask, service: Service) -> None:
     ],
 )
 def test_retry_after_is_obeyed(
-    engine: Engine, service: Service, waits: list[float], header: str, least: float, most: float
+    engine: Engine,
+    service: Service,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    header: str,
+    least: float,
+    most: float,
 ) -> None:
+    monkeypatch.setattr(retry_after, "time", SimpleNamespace(time=lambda: 1_800_000_000.0))
     service.acts = [reply(status=429, Retry_After=header), OK]
-    made = http_retriever(RagSettings(url=service.url), engine, {}, clock=lambda: 1_800_000_000.0)
+    made = http_retriever(RagSettings(url=service.url), engine, {})
     engine.wait(made.ask(Question(id="q", question="?")))
     assert len(waits) == 1
     assert least <= waits[0] <= most

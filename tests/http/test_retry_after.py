@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.rag import parse_retry_after
+from pytest_ragbench.http.retry_after import parse_retry_after
 
 NOW = datetime(2026, 9, 21, 10, 0, 0, tzinfo=UTC).timestamp()
 

@@ -7,8 +7,8 @@ import pytest
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.tasks import GradeSearchRag
-from pytest_ragbench.rag.secrets import Redactor, Secret, environment_secrets, fingerprint
 from pytest_ragbench.rag.target import target_of
+from pytest_ragbench.secrets import Redactor, Secret, environment_secrets, fingerprint
 from pytest_ragbench.settings import ProviderSettings, RagSettings
 
 KEY = "sk-test-FAKE-0005-abcd"
@@ -67,5 +67,5 @@ def test_a_judge_whose_body_holds_a_key() -> None:
     judge = openai_judge("lab", settings, "m", engine, environ={})
     key = judge._key(GradeSearchRag(question="q", answer="a", contexts=("c",)), [])
     assert key["extra_body"] == {"user_token": fingerprint(KEY), "top_p": 1}
-    assert judge._endpoint.redacted(f"bad {KEY}") == "bad ***"
+    assert Redactor(judge._endpoint.secrets)(f"bad {KEY}") == "bad ***"
     engine.close()

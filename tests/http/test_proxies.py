@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragbench.rag.proxies import proxy_for
+from pytest_ragbench.http.proxies import proxy_for
 
 
 @pytest.mark.parametrize(

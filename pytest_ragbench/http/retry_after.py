@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+_MILLISECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]+)?")
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
-_LONGEST = 1e9
+_MAX_S = 1e9
+
+
+def asked_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a reply's headers ask to wait: ``retry-after-ms`` (as OpenAI sends it), else ``Retry-After``."""
+    milliseconds = headers.get("retry-after-ms") or ""
+    if _MILLISECONDS.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    return parse_retry_after(headers.get("Retry-After"), time.time())
 
 
 def parse_retry_after(value: str | None, now: float) -> float | None:
@@ -22,11 +33,11 @@ def parse_retry_after(value: str | None, now: float) -> float | None:
     """
     text = (value or "").strip()
     if _SECONDS.fullmatch(text):
-        return min(float(text), _LONGEST)
+        return min(float(text), _MAX_S)
     try:
         moment = parsedate_to_datetime(text)
         if moment.tzinfo is None:  # "-0000" and a missing zone: RFC 9110 dates are in UTC
             moment = moment.replace(tzinfo=UTC)
-        return min(max(moment.timestamp() - now, 0.0), _LONGEST)
+        return min(max(moment.timestamp() - now, 0.0), _MAX_S)
     except (TypeError, ValueError, OverflowError, IndexError):
         return None

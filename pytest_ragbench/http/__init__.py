@@ -1,0 +1,1 @@
+"""HTTP for judges, embedders and RAG services: connections, proxies, endpoints, Retry-After."""

@@ -1,0 +1,110 @@
+"""Posting JSON to OpenAI-compatible services, and sorting their errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ragbench.engine.requests import Transient
+from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
+from pytest_ragbench.http.endpoints import Endpoint
+from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.http.retry_after import asked_to_wait
+from pytest_ragbench.model.errors import Unscored
+from pytest_ragbench.secrets import Redactor
+
+HEALING = frozenset({408, 409, 429})
+"""Statuses below 500 after which asking again can help."""
+MAX_BYTES = 32 * 2**20
+"""Longest body of one reply. A service that never stops sending must not fill the memory."""
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+@dataclass(frozen=True)
+class ApiReply:
+    """What came back, credentials masked."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str = field(repr=False)
+
+
+class ApiClient:
+    """One service, asked on the running event loop; made from data only."""
+
+    def __init__(self, endpoint: Endpoint, failure: type[Unscored], on_close: OnClose) -> None:
+        self.endpoint = endpoint
+        self._failure = failure
+        self._redact = Redactor(endpoint.secrets)
+        self._client = HttpClient(endpoint.url, endpoint.sent_headers, self._redact, on_close)
+
+    async def ready(self) -> None:
+        """See :meth:`~pytest_ragbench.http.client.HttpClient.ready`."""
+        await self._client.ready()
+
+    async def post(self, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> ApiReply:
+        """One request, one reply, whatever its status.
+
+        Raises
+        ------
+        Transient, Unscored
+            There was no reply (code ``"connection"`` or ``"timeout"``); of the service's error class where
+            asking again can't help.
+        """
+        # A lone surrogate has no bytes in UTF-8, and is written as JSON's own escape.
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+        where = f"{self.endpoint.provider}: {{}} {self.endpoint.url}"
+        try:
+            reply = await self._client.send(
+                "POST",
+                self.endpoint.url + path,
+                data,
+                query=self.endpoint.query,
+                timeout=timeout,
+                max_bytes=MAX_BYTES,
+            )
+        except HttpError as problem:
+            if problem.code == "timeout":
+                message = f"{where.format('no reply from')} within {timeout or 0:g} s"
+                raise Transient(message, code="timeout") from None
+            message = f"{where.format('no connection to')}: {one_line(str(problem))}"
+            if problem.can_heal:
+                raise Transient(message, code="connection") from None
+            raise self._failure(message, code="connection") from None
+        if not reply.complete:
+            message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
+            raise self._failure(message, code="connection")
+        return ApiReply(reply.status, reply.headers, self._masked(reply))
+
+    def _masked(self, reply: HttpReply) -> str:
+        # In a frame of its own, from which nothing is raised: pytest -l would print the unmasked body.
+        return self._redact(reply.text())
+
+    def failure(self, reply: ApiReply, note: str = "") -> Exception:
+        """The error for a reply that is one, sorted by whether asking again can help."""
+        code, told = error_of(reply.text)
+        status, where = reply.status, self.endpoint
+        message = f"{where.provider}: {status} from {where.url}: {one_line(told, 300) or 'empty body'}{note}"
+        if code in _NO_MONEY or status == 402:  # a used-up quota comes as 429, too, and no waiting helps
+            return self._failure(
+                f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
+            )
+        if status in HEALING or status >= 500:
+            return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
+        return self._failure(message, code=f"http_{status}", raw=reply.text)
+
+
+def error_of(body: str) -> tuple[str, str]:
+    """Code and message of an OpenAI-style error body; the body itself where it is something else."""
+    try:
+        error = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", body
+    error = error.get("error", error) if isinstance(error, Mapping) else error
+    if not isinstance(error, Mapping):
+        return "", str(error)
+    codes = [str(error.get(name) or "") for name in ("code", "type")]
+    code = next((code for code in codes if code in _NO_MONEY), codes[0])
+    return code, str(error.get("message") or error.get("detail") or body)

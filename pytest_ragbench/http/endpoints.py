@@ -1,0 +1,129 @@
+"""Where an OpenAI-compatible service is, and the key for it. The key is never shown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.secrets import Secret, is_secret_name, secrets_in
+from pytest_ragbench.settings import ProviderSettings
+
+OPENAI = "openai"
+OPENAI_URL = "https://api.openai.com/v1"
+_LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "host.docker.internal")  # noqa: S104 - compared, not bound
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A service as data: enough to send it something from any process.
+
+    ``url`` is the base URL without its query, and may be shown. ``secrets`` are what must not come back
+    in messages and stored replies.
+    """
+
+    provider: str
+    url: str
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    key: Secret = field(default_factory=lambda: Secret("no-key"))  # some local services want one, any one
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Added to every request's JSON body."""
+    secrets: tuple[Secret, ...] = ()
+
+    @cached_property
+    def identity(self) -> str:
+        """Tells endpoints apart, and gives no secret away."""
+        parts = (
+            self.provider,
+            self.url,
+            self.query,
+            sorted((name, value.reveal()) for name, value in self.sent_headers.items()),
+            json.dumps(self.extra_body, sort_keys=True, default=str),
+        )
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def sent_headers(self) -> dict[str, Secret]:
+        """All headers of a request, the configured ones last."""
+        own = {
+            "Accept": "application/json",
+            "User-Agent": "pytest-ragbench",
+            "Authorization": f"Bearer {self.key.reveal()}",
+        }
+        return {name: Secret(value) for name, value in own.items()} | dict(self.headers)
+
+
+def endpoint_of(
+    provider: str,
+    settings: ProviderSettings,
+    environ: Mapping[str, str],
+    *,
+    keyless: bool = False,
+    key_for_other_url: bool = True,
+    purpose: str = "provider",
+) -> Endpoint:
+    """A provider's URL and key from its settings and the environment.
+
+    ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are for the provider named ``openai`` alone: a key is never
+    sent to another service than the one that it was set for.
+
+    Parameters
+    ----------
+    keyless
+        The key may be missing, since a recording answers in the service's place.
+    key_for_other_url
+        Whether the provider ``openai`` gets ``OPENAI_API_KEY`` where its settings name another URL.
+    purpose
+        What messages call the provider: ``"embedder of provider"``.
+
+    Raises
+    ------
+    UsageError
+        Naming the setting or the variable that is missing.
+    """
+    url = settings.base_url
+    if url is None and provider == OPENAI:
+        url = _checked(environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
+    if url is None:
+        raise UsageError(f"provider {provider!r} has no URL; set providers.{provider}.base_url")
+    gets_openai_key = provider == OPENAI and (key_for_other_url or settings.base_url is None)
+    variable = settings.api_key_env or ("OPENAI_API_KEY" if gets_openai_key else None)
+    value = environ.get(variable, "").strip() if variable else ""
+    local = (urlsplit(url).hostname or "") in _LOCAL
+    if not value and not keyless and (settings.api_key_env or (variable and not local)):
+        raise UsageError(
+            f"{purpose} {provider!r} needs a key: the variable {variable} is not set. "
+            f'Set it, or choose "local" to do without'
+        )
+    if not (value.isascii() and value.isprintable()):
+        raise UsageError(f"the key in the variable {variable} holds characters that no key has")
+    parts = urlsplit(url)
+    query = tuple(parse_qsl(parts.query, keep_blank_values=True))
+    named = [*settings.headers.items(), *query]
+    secrets = (
+        value,
+        *(text for name, text in named if is_secret_name(name)),
+        *secrets_in(settings.extra_body),
+    )
+    return Endpoint(
+        provider,
+        urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")).rstrip("/"),
+        query,
+        Secret(value or "no-key"),
+        {name.title(): Secret(value) for name, value in settings.headers.items()},
+        settings.extra_body,
+        tuple(Secret(text) for text in secrets if text),
+    )
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        raise UsageError("OPENAI_BASE_URL must be an http:// or https:// URL without a password in it")
+    return url.rstrip("/")

@@ -1,0 +1,134 @@
+"""Chat completions as JSON, reduced to what matters, whatever shape a service gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+from pytest_ragbench.engine.requests import Sent
+
+_MAX_POSITIONS = 4
+"""How many tokens' log probabilities are kept: as many as a word of yes or no may take."""
+
+
+class Token(TypedDict):
+    """A token that might have come at some position: its text, natural log of its probability, its bytes."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None
+
+
+class RawReply(TypedDict):
+    """What a model sent, as far as it matters. JSON values: this is what the store keeps."""
+
+    content: str | None
+    finish_reason: str | None
+    refusal: str | None
+    logprobs: NotRequired[list[list[Token]]]
+    """By position, where they came: the token that was written, then the others, likeliest first."""
+
+
+def completion_of(data: Any) -> Sent | None:
+    """The first choice of a chat completion and its token counts; None where ``data`` is no completion."""
+    choices = data.get("choices") if isinstance(data, Mapping) else None
+    if not isinstance(choices, list):
+        return None
+    choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    reply: RawReply = {
+        "content": text_of(message.get("content")) or _called(message),
+        "finish_reason": _text(choice.get("finish_reason")),
+        "refusal": _text(message.get("refusal")) or _refused_part(message.get("content")),
+    }
+    if logprobs := _logprobs(choice.get("logprobs")):
+        reply["logprobs"] = logprobs
+    usage = data.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    return Sent(reply, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+
+
+def _logprobs(told: Any) -> list[list[Token]]:
+    """The first positions in one shape: the token that was written, then the others, likeliest first."""
+    told = told if isinstance(told, Mapping) else {}
+    content = told.get("content")
+    if isinstance(content, list):
+        return [
+            _position(place, place.get("top_logprobs"))
+            for place in content[:_MAX_POSITIONS]
+            if isinstance(place, Mapping)
+        ]
+    # The older shape: {"tokens": [...], "token_logprobs": [...], "top_logprobs": [{token: logprob}]}
+    tokens, chances, tops = (told.get(name) for name in ("tokens", "token_logprobs", "top_logprobs"))
+    if not (isinstance(tokens, list) and isinstance(chances, list)):
+        return []
+    tops = tops if isinstance(tops, list) else []
+    found = []
+    for place, (token, chance) in enumerate(zip(tokens[:_MAX_POSITIONS], chances, strict=False)):
+        top = tops[place] if place < len(tops) and isinstance(tops[place], Mapping) else {}
+        others = [{"token": other, "logprob": each} for other, each in top.items()]
+        found.append(_position({"token": token, "logprob": chance}, others))
+    return found
+
+
+def _position(written: Mapping[str, Any], others: Any) -> list[Token]:
+    tokens = (
+        [_token(other) for other in others if isinstance(other, Mapping)] if isinstance(others, list) else []
+    )
+    known = sorted((token for token in tokens if token), key=lambda token: -token["logprob"])
+    first = _token(written)
+    if first is None:
+        return known
+    return [
+        first,
+        *(token for token in known if (token["token"], token["bytes"]) != (first["token"], first["bytes"])),
+    ]
+
+
+def _token(told: Mapping[str, Any]) -> Token | None:
+    text, chance, raw = told.get("token"), told.get("logprob"), told.get("bytes")
+    if not isinstance(text, str) or isinstance(chance, bool) or not isinstance(chance, (int, float)):
+        return None
+    if not chance <= 0:  # a NaN, or no logarithm of a probability
+        return None
+    whole = isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw)
+    return {"token": text, "logprob": max(float(chance), -1000.0), "bytes": raw if whole else None}
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message whose content is a string or a list of parts (reasoning left out)."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    parts = []
+    for part in content:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
+            parts.append(_text(part.get("text")) or "")
+    return "".join(parts)
+
+
+def _called(message: Mapping[str, Any]) -> str | None:
+    """The arguments of the one tool call, where a service answers a schema that way."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
+        return None
+    function = calls[0].get("function")
+    return _text(function.get("arguments")) if isinstance(function, Mapping) else None
+
+
+def _refused_part(content: Any) -> str | None:
+    parts = content if isinstance(content, list) else []
+    found = [part.get("refusal") for part in parts if isinstance(part, Mapping)]
+    return next((text for text in found if isinstance(text, str) and text), None)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
