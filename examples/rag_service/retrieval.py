@@ -11,7 +11,7 @@ import bm25s
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ragbench.text import is_cjk, stem, tokens
+from pytest_ragbench.text import is_unspaced, stem, tokens
 from rag_service.documents import Passage, language_of
 
 Vectors = npt.NDArray[np.float32]
@@ -52,7 +52,7 @@ def terms(text: str) -> list[str]:
     found: list[str] = []
     previous = ""
     for token in tokens(text):
-        if is_cjk(token[0]):
+        if is_unspaced(token[0]):
             if previous:
                 found.append(previous + token)
             previous = token

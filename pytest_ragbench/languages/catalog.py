@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 
 DEFAULT = "en"
 """The language of prompts and explanations where a text's own has none, and of texts in no other's script."""
@@ -32,6 +32,7 @@ class Shape(Protocol):
 
 
 S = TypeVar("S", bound=Shape)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Script:
     """Scripts that count for it only beside one of its own (Han beside kana)."""
     own_letters: str = ""
     """Letters that no other language of the script has."""
+    letters: str = ""
+    """Letters that stand without spaces between words, as a character class; where ``spaced`` is false."""
+    same_letters: Mapping[str, str] = field(default_factory=dict)
+    """Letters that are read as others: ``ё`` as ``е``."""
     alphabet: str = ""
     """Its letters as a character class, ``a-z``; words with others speak against it. Empty: any letter."""
     common_words: frozenset[str] = frozenset()
@@ -62,12 +67,31 @@ class Script:
     first bytes of both words can be the same."""
 
 
+@dataclass(frozen=True)
+class Others:
+    """``others.toml``: what is known of languages that have no folder."""
+
+    languages: Mapping[str, Script] = field(default_factory=dict)
+    """How they are told, by code; ``und`` stands for all others in a script."""
+    wide_scripts: frozenset[str] = frozenset()
+    """Scripts of which a letter carries about as much as two letters of an alphabet."""
+    unspaced: tuple[str, ...] = ()
+    """Further letters that stand without spaces between words, as character classes."""
+    yes: frozenset[str] = frozenset()
+    no: frozenset[str] = frozenset()
+    yes_phrases: tuple[str, ...] = ()
+    no_phrases: tuple[str, ...] = ()
+    abstentions: tuple[str, ...] = ()
+    """Patterns of "I don't know"."""
+
+
 @dataclass(frozen=True, eq=False)
 class Language:
     """One language: its code and the folder with its data. Files are read when they are first needed."""
 
     code: str
     folder: Traversable = field(repr=False)
+    _rules: dict[type[Any], Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def script(self) -> Script:
@@ -87,7 +111,10 @@ class Language:
         LanguageError
             The file is not TOML, or has a key or value that the shape has not.
         """
-        return _typed(shape, self.data(shape.topic), self._where(shape.topic))
+        if shape not in self._rules:
+            self._rules[shape] = _typed(shape, self.data(shape.topic), self._where(shape.topic))
+        rules: S = self._rules[shape]
+        return rules
 
     def data(self, path: str) -> Mapping[str, Any]:
         """A TOML file of the folder as it is, ``"prompts/common"``; empty where there is none.
@@ -134,10 +161,12 @@ class Catalog:
         return self._languages.get(short_code(code))
 
     @cached_property
-    def others(self) -> Mapping[str, Any]:
-        """``others.toml``: what is known of languages that have no folder."""
+    def others(self) -> Others:
+        """What is known of languages that have no folder; of those that have one, nothing."""
         file = files(__package__).joinpath("others.toml")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        found = _typed(Others, tomllib.loads(file.read_text(encoding="utf-8")), "others.toml")
+        languages = {code: each for code, each in found.languages.items() if code not in self._languages}
+        return replace(found, languages=languages)
 
     def reading(self, code: str | None = None) -> tuple[Language, ...]:
         """The languages whose words a text in ``code`` is read by: one for each script.
@@ -214,7 +243,7 @@ def _installed() -> Iterator[tuple[str, Traversable]]:
         yield entry.name, folder
 
 
-def _typed(shape: type[S], data: Mapping[str, Any], where: str) -> S:
+def _typed(shape: type[T], data: Mapping[str, Any], where: str) -> T:
     hints = _hints(shape)
     unknown = sorted(data.keys() - hints.keys())
     if unknown:
@@ -237,6 +266,8 @@ def _value(kind: Any, value: Any, where: str) -> Any:
             raise LanguageError(f"{where} must be a list, or a text of words")
         inner = get_args(kind)[0]
         return origin(_value(inner, item, where) for item in items)
+    if is_dataclass(kind) and isinstance(value, dict):
+        return _typed(cast("type[Any]", kind), value, where)
     if origin is Mapping:
         if not isinstance(value, dict):
             raise LanguageError(f"{where} must be a table")

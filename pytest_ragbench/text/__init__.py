@@ -1,11 +1,11 @@
-"""Sentences, tokens and word forms for English, Russian, Japanese and, plainly, any script.
+"""Sentences, tokens and word forms of any language that has a folder and, plainly, of any script.
 
-Pure functions, no data to download, nothing heavy to import.
+Pure functions; the rules of languages are data of ``pytest_ragbench.languages``. Nothing heavy to import.
 """
 
-from pytest_ragbench.text.languages import detect_language, is_cjk
+from pytest_ragbench.text.languages import detect_language, is_spaced, is_unspaced
 from pytest_ragbench.text.splitter import sentences
 from pytest_ragbench.text.stems import stem
 from pytest_ragbench.text.tokenizer import tokens
 
-__all__ = ["detect_language", "is_cjk", "sentences", "stem", "tokens"]
+__all__ = ["detect_language", "is_spaced", "is_unspaced", "sentences", "stem", "tokens"]

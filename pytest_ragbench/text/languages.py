@@ -1,87 +1,115 @@
-"""Which language a text is in, told by its script and, for Latin letters, by its small words."""
-
-# ruff: noqa: SIM905  (word lists read best as text)
+"""Which language a text is in, told by its script and, within a script, by small words and letters."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache, lru_cache
 
-# Names in unicodedata begin with the script; these are the scripts that name a language by themselves.
-_LANGUAGE_OF_SCRIPT = {
-    "CYRILLIC": "ru",
-    "HANGUL": "ko",
-    "THAI": "th",
-    "ARABIC": "ar",
-    "HEBREW": "he",
-    "GREEK": "el",
-    "DEVANAGARI": "hi",
-    "GEORGIAN": "ka",
-    "ARMENIAN": "hy",
-}
-_KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH")
-_UKRAINIAN = re.compile("[іїєґ]", re.IGNORECASE)
-_CJK = re.compile(
-    "[\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
-)
-# The commonest function words that the other languages in Latin script do not share with English.
-_ENGLISH = frozenset(
-    (
-        "the of and to is are was were that this with for it you not from have has by which what who how "
-        "when where why can does do did will would should they their there be been if your we our my"
-    ).split()
-)
-_OTHER_LATIN = frozenset(
-    (
-        "der die das und ist nicht ein eine mit für von den dem im zu auf sich le la les des et est dans "
-        "une pour qui que sur pas el los las y en del por con para una il di che e per non è sono un lo o "
-        "da em um uma não de het een van niet op te w z na nie jest się i do"
-    ).split()
-)
+from pytest_ragbench.languages import Catalog, Script, catalog
 
 
-def is_cjk(character: str) -> bool:
-    """True for Han, Hiragana and Katakana: scripts that are written without spaces between words."""
-    return _CJK.match(character) is not None
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(each.script.letters for each in catalog())}]")
+
+
+def is_unspaced(character: str) -> bool:
+    """True for a letter that a known language writes without spaces between words: Han, Hiragana, Katakana."""
+    return _unspaced().match(character) is not None
+
+
+def is_spaced(code: str) -> bool:
+    """Whether a language, known by a folder or not, puts spaces between words."""
+    known = catalog().get(code)
+    told = known.script if known else catalog().others.languages.get(code)
+    return told is None or told.spaced
 
 
 @lru_cache(maxsize=1024)
 def detect_language(text: str) -> str:
     """The language of ``text`` as an ISO 639-1 code, or ``"und"`` where it can't be told.
 
-    Kana means Japanese, Han without kana Chinese. Cyrillic is Russian unless a Ukrainian letter occurs.
-    Latin letters are English unless small words of another language outnumber the English ones
-    (then ``"und"``). The script with most letters wins; a Han or kana letter counts twice, because it
-    carries about as much as two letters of an alphabet.
+    The script with most letters wins; a letter of a wide script (Han, kana) counts twice, because it carries
+    about as much as two letters of an alphabet. A script that languages share counts for one of them only beside
+    its own: Han beside kana is Japanese, alone it is Chinese. Among the languages of the script, one that has a
+    letter of its own in the text wins (Ukrainian ї); else the one whose small words occur most, unless those of
+    others outnumber them (then ``"und"``).
     """
-    counts: dict[str, int] = {}
-    for character in unicodedata.normalize("NFKC", text):
-        if not character.isalpha():
-            continue
-        script = "LATIN" if character.isascii() else unicodedata.name(character, "").split(" ")[0]
-        kind = "KANA" if script in _KANA else "HAN" if script == "CJK" else script
-        counts[kind] = counts.get(kind, 0) + (2 if kind in ("KANA", "HAN") else 1)
-    if counts.get("KANA"):
-        counts["KANA"] += counts.pop("HAN", 0)
-    if not counts:
-        return "und"
-    main = max(counts, key=lambda kind: counts[kind])
-    if main == "KANA":
-        return "ja"
-    if main == "HAN":
-        return "zh"
-    if main == "CYRILLIC":
-        return "uk" if _UKRAINIAN.search(text) else "ru"
-    if main == "LATIN":
-        return _latin(text)
-    return _LANGUAGE_OF_SCRIPT.get(main, "und")
+    return _detector().language_of(text)
 
 
-def _latin(text: str) -> str:
-    words = re.findall(r"[^\W\d_]+", text.casefold())
-    english = sum(word in _ENGLISH for word in words)
-    other = sum(word in _OTHER_LATIN for word in words)
-    accented = sum(not word.isascii() for word in words)
-    return "und" if other + accented > english + len(words) // 5 else "en"
+class _Detector:
+    """The languages of a catalog by script."""
+
+    def __init__(self, languages: Catalog) -> None:
+        others = languages.others
+        self._wide = others.wide_scripts
+        self._group: dict[str, str] = {}  # script -> name of the scripts that speak for the same languages
+        self._shared: dict[str, str] = {}
+        self._known: dict[str, list[tuple[str, Script]]] = defaultdict(list)
+        self._others: dict[str, list[tuple[str, Script]]] = defaultdict(list)
+        for each in languages:
+            self._add(each.code, each.script, self._known)
+        for code, script in others.languages.items():
+            self._add(code, script, self._others)
+
+    def _add(self, code: str, script: Script, to: dict[str, list[tuple[str, Script]]]) -> None:
+        for name in script.scripts:
+            group = self._group.setdefault(name, self._group.get(script.scripts[0], script.scripts[0]))
+            if (code, script) not in to[group]:
+                to[group].append((code, script))
+        for name in script.shared_scripts:
+            self._shared.setdefault(name, self._group[script.scripts[0]])
+
+    def language_of(self, text: str) -> str:
+        counts: dict[str, int] = {}
+        for character in unicodedata.normalize("NFKC", text):
+            if character.isalpha():
+                script = "LATIN" if character.isascii() else _script(character)
+                group = self._group.get(script, script)
+                counts[group] = counts.get(group, 0) + (2 if script in self._wide else 1)
+        for script, owner in self._shared.items():
+            if owner in counts:
+                counts[owner] += counts.pop(script, 0)
+        if not counts:
+            return "und"
+        group = max(counts, key=lambda name: counts[name])
+        return self._within(text, self._known.get(group, ()), self._others.get(group, ()))
+
+    def _within(
+        self, text: str, known: Sequence[tuple[str, Script]], others: Sequence[tuple[str, Script]]
+    ) -> str:
+        """Which of the languages in one script."""
+        letters = set(text.casefold())
+        for code, script in (*known, *others):
+            if letters & set(script.own_letters):
+                return code
+        if not known or not any(script.common_words for _, script in known):
+            return next((code for code, _ in (*known, *others)), "und")
+        words = re.findall(r"[^\W\d_]+", text.casefold())
+        best, lead = "und", 0
+        for code, script in known:
+            strange = frozenset[str]().union(*(each.common_words for _, each in (*known, *others)))
+            strange -= script.common_words
+            own = sum(word in script.common_words for word in words)
+            foreign = sum(word in strange for word in words)
+            if script.alphabet:
+                letter = re.compile(f"[^{script.alphabet}]")
+                foreign += sum(letter.search(word) is not None for word in words)
+            if foreign <= own + len(words) // 5 and (best == "und" or own - foreign > lead):
+                best, lead = code, own - foreign
+        return best
+
+
+@cache
+def _detector() -> _Detector:
+    return _Detector(catalog())
+
+
+@lru_cache(maxsize=8192)
+def _script(character: str) -> str:
+    """First word of the letter's Unicode name, which is its script; Latin letters with accents count as Latin."""
+    return unicodedata.name(character, "").split(" ")[0]

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from pytest_ragbench.languages import catalog
 
 _ASCII_RUN = re.compile(r"[a-z0-9]+")
-# Han (with iteration marks and extensions), Hiragana, Katakana and Thai: written without spaces, so
-# that a run of letters is a sentence and not a word.
-_ALONE = re.compile(
-    "[\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59]"
-)
 
 
 def tokens(text: str) -> list[str]:
@@ -43,8 +39,15 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@cache
+def _alone() -> re.Pattern[str]:
+    """Letters written without spaces between words: a run of them is a sentence and not a word."""
+    classes = [*(each.script.letters for each in catalog()), *catalog().others.unspaced]
+    return re.compile(f"[{''.join(classes)}]")
+
+
 @lru_cache(maxsize=4096)
 def _kind(character: str) -> str:
-    if _ALONE.match(character):
+    if _alone().match(character):
         return "alone"
     return "run" if unicodedata.category(character)[0] in "LNM" else "gap"
