@@ -75,11 +75,6 @@ def rouge_one_by_one(found: Pairs, lang: str) -> float:
     return sum(overlap.rouge(answer, reference)["rougeL"].f1 for answer, reference in found) / len(found)
 
 
-def rouge_batch(found: Pairs, lang: str) -> float:
-    scores = overlap.rouge_batch([answer for answer, _ in found], [reference for _, reference in found])
-    return sum(score["rougeL"].f1 for score in scores) / len(found)
-
-
 def sentence_peer(found: Pairs, lang: str) -> float:
     metric = BLEU(tokenize=overlap.bleu_tokenizer(lang), effective_order=True)
     return sum(metric.sentence_score(answer, [reference]).score for answer, reference in found) / len(found)
@@ -87,12 +82,6 @@ def sentence_peer(found: Pairs, lang: str) -> float:
 
 def sentence_one_by_one(found: Pairs, lang: str) -> float:
     return sum(overlap.bleu(answer, reference, lang=lang).value for answer, reference in found) / len(found)
-
-
-def sentence_batch(found: Pairs, lang: str) -> float:
-    return overlap.avg_sentence_bleu(
-        [pair[0] for pair in found], [pair[1] for pair in found], lang=lang
-    ).value
 
 
 def corpus_peer(found: Pairs, lang: str) -> float:
@@ -107,10 +96,8 @@ def corpus(found: Pairs, lang: str) -> float:
 JOBS: list[tuple[str, str, Callable[[Pairs, str], float]]] = [
     ("rouge1/2/L", "rouge-score", rouge_peer),
     ("rouge1/2/L", "pytest-ragbench, rouge", rouge_one_by_one),
-    ("rouge1/2/L", "pytest-ragbench, rouge_batch", rouge_batch),
     ("sentence BLEU", "sacrebleu", sentence_peer),
     ("sentence BLEU", "pytest-ragbench, bleu", sentence_one_by_one),
-    ("sentence BLEU", "pytest-ragbench, avg_sentence_bleu", sentence_batch),
     ("corpus BLEU", "sacrebleu", corpus_peer),
     ("corpus BLEU", "pytest-ragbench, corpus_bleu", corpus),
 ]

@@ -1,4 +1,4 @@
-"""Metrics of the retrieved chunks: are they useful, do they hold what the right answer needs?"""
+"""Metrics of the retrieved chunks: are they useful, and do they hold what the right answer needs?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
-from pytest_ragbench.metrics.formulas import verdicts
+from pytest_ragbench.metrics.formulas import overlap, retrieval, verdicts
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
+from pytest_ragbench.metrics.retrieval import not_retrieved, ranking_of
 from pytest_ragbench.metrics.steps import (
     choice,
     contexts_of,
@@ -31,7 +32,7 @@ Target = Literal["reference", "response", "auto"]
 
 
 def _target(sample: RagSample, target: str) -> str:
-    """The field that chunks are held against: Java's "auto" is the reference where there is one."""
+    """The field that chunks are compared with; "auto" is the reference where there is one."""
     choice("context_precision", "target", target, ("reference", "response", "auto"))
     if target == "auto":
         return "reference" if (sample.reference or "").strip() else "answer"
@@ -43,7 +44,7 @@ def _adapt_target(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
 
 
 async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]:
-    """A finding for each chunk, in rank order. One call for all; a blank chunk is not asked about."""
+    """Whether each chunk is useful, in rank order. One judge call for all; blank chunks are not sent."""
     chunks = contexts_of(sample)
     places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
     text = getattr(sample, _target(sample, target)) or ""
@@ -66,16 +67,17 @@ async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]
     adapt=_adapt_target,
 )
 async def context_precision(sample: RagSample, tools: Tools, *, target: Target = "reference") -> Score:
-    """Average precision of the ranking, each chunk judged useful or not to reach the reference.
+    """Whether useful chunks come first: average precision of the ranking, judged chunk by chunk.
 
-    ``sum_i v_i · (v_1 + ... + v_i) / i / sum_i v_i``, 0 where no chunk is useful; range 0..1. One judge
-    call for all chunks. It says nothing about what was missed: see :func:`context_recall`.
+    ``sum_i v_i · (v_1 + ... + v_i) / i / sum_i v_i`` with v_i = 1 for a useful chunk, 0 where no chunk is
+    useful; range 0..1. One judge call for all chunks. It says nothing about what was missed: see
+    :func:`context_recall`. Source: RAGAS' context precision.
 
     Parameters
     ----------
     target
-        What a useful chunk helps to reach: the ``"reference"``, the ``"response"`` (the answer; that is
-        ``context_utilization``), or ``"auto"``: the reference where there is one.
+        What a useful chunk helps to arrive at: the ``"reference"``, the ``"response"`` (the answer; this is
+        ``context_utilization``), or ``"auto"``: the reference where there is one, else the answer.
     """
     findings = await _useful(sample, tools, target)
     value = verdicts.average_precision(verdicts_of(findings))
@@ -98,9 +100,10 @@ named(
     adapt=_adapt_target,
 )
 async def context_relevance_ratio(sample: RagSample, tools: Tools, *, target: Target = "reference") -> Score:
-    """Useful chunks / chunks: what older texts call context precision. The order does not count.
+    """Share of the chunks that are useful; their order does not count.
 
-    One judge call, the same as that of :func:`context_precision`.
+    ``useful chunks / chunks``, range 0..1: what older publications call context precision. One judge call,
+    the same as that of :func:`context_precision`.
     """
     findings = await _useful(sample, tools, target)
     return _of_chunks(sample, tools, share_of(tools, findings, "contexts"), findings)
@@ -130,12 +133,11 @@ def _check_similarity(sample: RagSample, options: Mapping[str, Any]) -> Mapping[
     adapt=_check_similarity,
 )
 async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: float = 0.5) -> Score:
-    """Average precision; a chunk is useful where it resembles a reference chunk. No judge.
+    """Whether chunks that resemble a reference chunk come first (average precision, no judge).
 
-    Resembling: 1 - Levenshtein distance / longer length >= ``cutoff``.
+    Two chunks resemble each other where ``1 - Levenshtein distance / longer length >= cutoff``; range 0..1.
+    Source: RAGAS' NonLLMContextPrecisionWithReference.
     """
-    from pytest_ragbench.metrics.formulas import overlap
-
     wanted = [text for text in sample.reference_contexts or () if text.strip()]
     likeness = [_nearest(chunk, wanted) for chunk in contexts_of(sample)]
     findings = [
@@ -147,9 +149,8 @@ async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: 
 
 
 def _nearest(text: str, others: Sequence[str]) -> float:
-    from pytest_ragbench.metrics.formulas.overlap import string_similarity
-
-    return max((string_similarity(text, other) for other in others), default=0.0)
+    """The similarity of ``text`` to the most similar of the others, in 0..1."""
+    return max((overlap.string_similarity(text, other) for other in others), default=0.0)
 
 
 @metric(
@@ -159,35 +160,30 @@ def _nearest(text: str, others: Sequence[str]) -> float:
     bands=RETRIEVAL_BANDS,
 )
 async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
-    """Distinct retrieved ids that are relevant / distinct retrieved ids; 0 where none was retrieved.
+    """Share of the retrieved ids that are relevant; their order does not count.
 
-    A plain ratio of sets, no average precision (that is ``map``).
+    ``distinct retrieved ids that are relevant / distinct retrieved ids``, 0 where none was retrieved. ``map``
+    is the metric that rewards a good order. Source: RAGAS' IDBasedContextPrecision.
     """
-    found, relevant = dict.fromkeys(sample.context_ids or ()), _relevant(sample)
-    value = len(relevant & found.keys()) / len(found) if found else 0.0
-    return _of_ids(sample, tools, value, found, relevant)
+    found, relevant = ranking_of(sample)
+    return _of_ids(sample, tools, retrieval.precision(found, relevant, collapse=True))
 
 
 @metric(
     "id_based_context_recall", tier="retrieval", needs=("context_ids", "relevant_ids"), bands=RETRIEVAL_BANDS
 )
 async def id_based_context_recall(sample: RagSample, tools: Tools) -> Score:
-    """Relevant ids that were retrieved / relevant ids."""
-    found, relevant = dict.fromkeys(sample.context_ids or ()), _relevant(sample)
-    return _of_ids(sample, tools, len(relevant & found.keys()) / len(relevant), found, relevant)
+    """Share of the relevant ids that were retrieved. Source: RAGAS' IDBasedContextRecall."""
+    found, relevant = ranking_of(sample)
+    return _of_ids(sample, tools, retrieval.recall(found, relevant))
 
 
-def _relevant(sample: RagSample) -> set[str]:
-    return {name for name, grade in (sample.relevance or {}).items() if grade > 0}
-
-
-def _of_ids(
-    sample: RagSample, tools: Tools, value: float, found: Mapping[str, Any], relevant: set[str]
-) -> Score:
-    missed = [name for name in (sample.relevance or {}) if name in relevant and name not in found]
-    reason = "no contexts retrieved" if not found else f"not retrieved: {', '.join(missed)}" if missed else ""
-    findings = [Finding(name, name in relevant) for name in found]
-    return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="ids")
+def _of_ids(sample: RagSample, tools: Tools, value: float) -> Score:
+    found, relevant = ranking_of(sample)
+    findings = [Finding(name, relevant.get(name, 0.0) > 0) for name in dict.fromkeys(found)]
+    return tools.score(
+        sample, value, reason=not_retrieved(found, relevant), evidence=findings, evidence_title="ids"
+    )
 
 
 # --- recall ------------------------------------------------------------------------------------
@@ -211,13 +207,14 @@ async def context_recall(
 ) -> Score:
     """Share of the reference's claims that the retrieved chunks support.
 
-    ``attributed claims / claims of the reference``, range 0..1. Two judge calls, the first of which (the
-    split of the reference) is stored once for all metrics and runs, so that the denominator stays.
+    ``supported claims / claims of the reference``, range 0..1. Two judge calls, the first of which (the
+    split of the reference) is stored once for all metrics and runs, so that the denominator stays the same.
+    Source: RAGAS' context recall.
 
     Parameters
     ----------
     units
-        ``"claims"``, or ``"sentences"``: the reference is cut by rule, which takes one call less.
+        ``"claims"``, or ``"sentences"``: the reference is split by rule, which saves one call.
     """
     if units == "sentences":
         claims = tuple(sentences(sample.reference or ""))
@@ -243,9 +240,10 @@ async def context_recall(
     adapt=_check_similarity,
 )
 async def non_llm_context_recall(sample: RagSample, tools: Tools, *, cutoff: float = 0.5) -> Score:
-    """Share of the reference chunks that some retrieved chunk resembles (as above, >=). No judge."""
-    from pytest_ragbench.metrics.formulas import overlap
+    """Share of the reference chunks that a retrieved chunk resembles (no judge).
 
+    Resemblance as in :func:`non_llm_context_precision`; range 0..1. Source: RAGAS' NonLLMContextRecall.
+    """
     wanted = [text for text in sample.reference_contexts or () if text.strip()]
     findings = [
         Finding(head(text), best >= cutoff - 1e-12, value=best)
@@ -276,13 +274,14 @@ async def context_entity_recall(
     """Share of the reference's distinct entities that the retrieved chunks name.
 
     ``|E_ref ∩ E_ctx| / |E_ref|``, range 0..1. Two judge calls; the one about the reference is stored.
+    Source: RAGAS' context entities recall.
 
     Parameters
     ----------
     matching
         ``"exact"``: entities of both sides are extracted in dictionary form and compared up to case,
         width, spaces and punctuation at the ends. ``"judge"``: the judge looks for each entity of the
-        reference in the chunks, which an inflected language needs ("в Париже" names "Париж").
+        reference in the chunks, which inflected languages need ("в Париже" names "Париж").
     """
     chunks = contexts_of(sample)
     if matching == "judge":
@@ -326,7 +325,7 @@ def _need_entities(wanted: Mapping[str, str]) -> None:
         )
 
 
-# --- the old context relevancy -----------------------------------------------------------------
+# --- sentences ---------------------------------------------------------------------------------
 
 
 @metric(
@@ -336,10 +335,11 @@ def _need_entities(wanted: Mapping[str, str]) -> None:
     tasks=("extract_sentences",),
 )
 async def context_sentence_relevancy(sample: RagSample, tools: Tools) -> Score:
-    """Sentences that the answer needs / all sentences of the chunks.
+    """Share of the chunks' sentences that are needed to answer the question.
 
-    RAGAS' "context relevancy" until July 2024. One judge call copies the sentences; only those count that
-    are sentences of a chunk, each once. Range 0..1; a long chunk with one good sentence scores low.
+    ``needed sentences / sentences``, range 0..1; a long chunk with one good sentence scores low. One judge
+    call copies the sentences; only copies that are sentences of a chunk count, each once. Source: RAGAS'
+    context relevancy before 0.1.12 (July 2024).
     """
     chunks = contexts_of(sample)
     everything = [sentence for chunk in chunks for sentence in sentences(chunk)]
@@ -348,7 +348,7 @@ async def context_sentence_relevancy(sample: RagSample, tools: Tools) -> Score:
     reply = await tools.ask(ExtractSentences(sample.question, chunks))
     whole = {verdicts.normalize_text(sentence) for sentence in everything}
     copies: list[str] = []
-    for text in reply.sentences:  # several sentences may come as one text
+    for text in reply.sentences:  # a judge may copy several sentences as one
         copies += [text] if verdicts.normalize_text(text) in whole else sentences(text)
     result = verdicts.extracted_ratio(copies, everything)
     findings = [Finding(text, True) for text in result.found]

@@ -1,4 +1,4 @@
-"""Metrics that hold the answer against a reference, claim by claim, and find what led it astray."""
+"""Metrics that compare the answer with a reference, claim by claim, and find what led it astray."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _no_reference_claims(name: str) -> UndefinedScore:
     )
 
 
-def _check_beta(name: str, beta: Any) -> None:
+def _check_beta(name: str, options: Mapping[str, Any]) -> None:
+    beta = options.get("beta", 1.0)
     if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
         raise UsageError(f"{name}: beta must be a finite number above 0, got {beta!r}")
 
@@ -36,7 +37,7 @@ Weights = tuple[float, float]
 
 def _adapt_correctness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
     choice("answer_correctness", "mode", options.get("mode", "classify"), ("classify", "bidirectional"))
-    _check_beta("answer_correctness", options.get("beta", 1.0))
+    _check_beta("answer_correctness", options)
     weights = options.get("weights", (0.75, 0.25))
     try:
         factual, similarity = (float(weight) for weight in weights)
@@ -70,12 +71,12 @@ async def answer_correctness(
     weights: Weights = (0.75, 0.25),
     beta: float = 1.0,
 ) -> Score:
-    """Weighted mean of F over claims and of the similarity of the texts.
+    """How far answer and reference make the same claims, weighted with the similarity of the two.
 
     ``(w_f·F + w_s·cos) / (w_f + w_s)``. Three judge calls: the claims of the answer, those of the
     reference (stored), and a verdict on each: a claim of the answer that the reference makes, too, is a
-    TP, another an FP; a claim of the reference that the answer lacks is an FN. Range 0..1, but for a
-    negative cosine.
+    TP, any other an FP; a claim of the reference that the answer lacks is an FN. Range 0..1, except for a
+    negative cosine. Source: RAGAS' answer correctness.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ async def _similarity(tools: Tools, answer: str, reference: str) -> float:
 
 def _adapt_factual(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
     choice("factual_correctness", "mode", options.get("mode", "f1"), ("f1", "precision", "recall"))
-    _check_beta("factual_correctness", options.get("beta", 1.0))
+    _check_beta("factual_correctness", options)
     for name in ("atomicity", "claim_coverage"):
         choice("factual_correctness", name, options.get(name, "high"), ("low", "high"))
     return {}
@@ -157,16 +158,17 @@ async def factual_correctness(
     atomicity: Fineness = "high",
     claim_coverage: Fineness = "high",
 ) -> Score:
-    """F of the answer's claims that the reference supports, and of the reference's that the answer does.
+    """How far answer and reference support each other's claims: F of precision and recall.
 
     ``P = supported claims of the answer / its claims``, ``R = covered claims of the reference / its
     claims``, F_beta of the two; range 0..1. Four judge calls (the split of the reference is stored),
-    two for ``mode="precision"`` or ``"recall"``.
+    two for ``mode="precision"`` or ``"recall"``. Source: RAGAS' factual correctness, with recall counted
+    over the reference's own claims.
 
     Parameters
     ----------
     atomicity
-        ``"low"``: coarser claims, the facts of one sentence in one. By the judge; the local one ignores it.
+        ``"low"``: coarser claims, the facts of one sentence in one claim. The local judge ignores it.
     claim_coverage
         ``"low"``: only the claims that matter for the question.
     """
@@ -227,10 +229,11 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     A claim is wrong where the reference does not support it; a chunk is relevant where it supports a
     claim of the reference. ``details`` holds all three parts: ``relevant`` (wrong, and a relevant chunk
     says so), ``irrelevant`` (wrong, and only other chunks say so) and ``hallucination`` (wrong, and no
-    chunk says so); they add up to the share of wrong claims. Range 0..1.
+    chunk says so); they add up to the share of wrong claims. Range 0..1. Source: RAGAS' noise sensitivity.
 
     ``n + 3`` judge calls for n chunks: two splits (that of the reference is stored), one for the answer's
-    claims against the reference, one a chunk for the claims of both sides; 3 where no claim is wrong.
+    claims against the reference, and one for each chunk with the claims of both sides; 3 where no claim is
+    wrong.
 
     Parameters
     ----------
@@ -243,8 +246,8 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     )
     if not wanted:
         raise UsageError(
-            f"noise_sensitivity for sample {sample.label}: the reference has no claims, nothing that could be "
-            "checked; write down what the right answer says"
+            f"noise_sensitivity for sample {sample.label}: the reference has no claims that could be checked; "
+            "write down what the right answer says"
         )
     if not claims:
         raise UndefinedScore("noise_sensitivity is undefined: no claims in the answer", code="no_claims")
@@ -260,7 +263,8 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
         )
     ]
     by_reference = [[column[row] for column in columns] for row in range(len(wanted))]
-    by_answer = [[False] * len(columns) for _ in claims]  # what right claims rest on does not matter
+    # Chunks are asked about wrong claims only: what right ones rest on does not change the value.
+    by_answer = [[False] * len(columns) for _ in claims]
     for row, place in enumerate(wrong, len(wanted)):
         by_answer[place] = [column[row] for column in columns]
     parts = verdicts.noise_sensitivity(by_reference, by_answer, ok)

@@ -1,9 +1,10 @@
-"""Ratings and verdicts on whole texts: NVIDIA's three, yes/no criteria, rubrics, the founding E2E score."""
+"""Ratings and verdicts on whole answers: NVIDIA's three ratings, yes/no criteria, rubrics, the E2E score."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -75,7 +76,7 @@ async def _averaged(
     tasks: tuple[Task[RatingReply], Task[RatingReply]],
     require_both: bool,
 ) -> Score:
-    """The mean of two ratings; where one call failed the other one counts, and the score says so."""
+    """The mean of two ratings. Where one call failed, the other rating is used and the score says so."""
     both = await asyncio.gather(
         *(tools.ask(task, second=place > 0) for place, task in enumerate(tasks)), return_exceptions=True
     )
@@ -86,7 +87,7 @@ async def _averaged(
             raise failure
     if failures:
         score = _rated(sample, tools, scale, replies[0], failed_rating=str(failures[0]))
-        return _noting(score, f"one of two ratings failed, the other is used: {head(str(failures[0]))}")
+        return _with_note(score, f"one of two ratings failed, the other is used: {head(str(failures[0]))}")
     result = verdicts.two_ratings(*(scale.normalised(reply.rating) for reply in replies))
     findings = [
         Finding(f"rating {reply.rating} of {scale}", None, reply.reason, value=scale.normalised(reply.rating))
@@ -98,12 +99,10 @@ async def _averaged(
         ratings=[reply.rating for reply in replies], gap=result.gap, disagree=result.disagree,
         scale=str(scale),
     )  # fmt: skip
-    return _noting(score, DISAGREEMENT) if result.disagree else score
+    return _with_note(score, DISAGREEMENT) if result.disagree else score
 
 
-def _noting(score: Score, note: str) -> Score:
-    from dataclasses import replace
-
+def _with_note(score: Score, note: str) -> Score:
     reason = f"{note}; {score.reason}" if score.reason else note
     return replace(score, reason=reason)
 
@@ -126,23 +125,23 @@ async def answer_accuracy(
     mode: Literal["single", "swap_average", "confirm"] = "single",
     require_both: bool = False,
 ) -> Score:
-    """A rating of how well the answer agrees with the reference, normalised to 0..1.
+    """How well the answer agrees with the reference: a judge's rating, normalised to 0..1.
 
     ``(rating - lowest) / (highest - lowest)``; a rating that is not on the scale is an error. One judge
-    call, two in the other modes. Two answer accuracies are about: the founding document's rates 0, 1, 2;
-    NVIDIA's (in RAGAS) 0, 2, 4, twice: ``scale=(0, 2, 4), mode="swap_average"``.
+    call, two in the other modes. Sources: the founding document rates 0, 1, 2; NVIDIA's answer accuracy (in
+    RAGAS) rates 0, 2, 4, twice: ``scale=(0, 2, 4), mode="swap_average"``.
 
     Parameters
     ----------
     scale
         All grades.
     mode
-        ``"single"``. ``"swap_average"``: a second rating with answer and reference in each other's
-        place, and the mean of the two; ``details`` hold both and their gap. ``"confirm"``: a second
-        examiner sees the first rating and its reason, and his rating replaces it; where his call fails
-        the first one stays, and the score says so.
+        ``"single"``: one rating. ``"swap_average"``: a second rating with answer and reference swapped, and
+        the mean of the two; ``details`` hold both and their gap. ``"confirm"``: a second judge sees the first
+        rating and its reason, and its rating replaces the first one; where that call fails the first rating
+        stays, and the score says so.
     require_both
-        In ``swap_average`` and ``confirm``, a failed call is an error, whichever of the two it was.
+        In ``swap_average`` and ``confirm``, any failed call is an error.
     """
     steps = _scale("answer_accuracy", scale)
     answer, reference = sample.answer or "", sample.reference or ""
@@ -165,13 +164,13 @@ async def answer_accuracy(
         if require_both:
             raise
         score = _rated(sample, tools, steps, first, confirmed=False, failed_rating=str(error))
-        return _noting(score, f"confirmation failed, the primary rating is used: {head(str(error))}")
+        return _with_note(score, f"confirmation failed, the primary rating is used: {head(str(error))}")
     gap = abs(steps.normalised(first.rating) - steps.normalised(second.rating))
     score = _rated(
         sample, tools, steps, second,
         confirmed=True, ratings=[first.rating, second.rating], gap=gap, disagree=gap > 0.5 + 1e-9,
     )  # fmt: skip
-    return _noting(score, DISAGREEMENT) if gap > 0.5 + 1e-9 else score
+    return _with_note(score, DISAGREEMENT) if gap > 0.5 + 1e-9 else score
 
 
 # --- context relevance and groundedness --------------------------------------------------------
@@ -198,16 +197,16 @@ async def context_relevance(
     per: Literal["all", "chunk"] = "all",
     require_both: bool = False,
 ) -> Score:
-    """A rating of how much of what the question needs the chunks hold, normalised to 0..1.
+    """How much of what the question needs the chunks hold: a judge's rating, normalised to 0..1.
 
-    One judge call; two, averaged, for ``mode="average"`` (worth it where the judge's temperature is above
-    0). After NVIDIA's context relevance, without its shortcuts: a chunk that is a part of the question is
-    rated as any other.
+    One judge call; two, averaged, for ``mode="average"`` (of use where the judge's temperature is above 0).
+    Source: NVIDIA's context relevance (in RAGAS), without its shortcuts: a chunk that is part of the
+    question is rated like any other.
 
     Parameters
     ----------
     per
-        ``"all"``: the chunks taken together. ``"chunk"``: each by itself (a call each), and the mean.
+        ``"all"``: the chunks taken together. ``"chunk"``: the mean over single chunks, a call for each.
     """
     steps = _scale("context_relevance", scale)
     chunks = contexts_of(sample)
@@ -267,10 +266,10 @@ async def response_groundedness(
     mode: Literal["single", "average"] = "single",
     require_both: bool = False,
 ) -> Score:
-    """A rating of how far the chunks support the answer, normalised to 0..1.
+    """How far the chunks support the answer: a judge's rating, normalised to 0..1.
 
-    One judge call; two, averaged, for ``mode="average"``. After NVIDIA's response groundedness, without
-    its shortcut that a text found inside a chunk is grounded. Coarser than faithfulness.
+    One judge call; two, averaged, for ``mode="average"``. Coarser than faithfulness. Source: NVIDIA's
+    response groundedness (in RAGAS), without its shortcut that an answer found inside a chunk is grounded.
     """
     steps = _scale("response_groundedness", scale)
     texts = (("chunks", contexts_of(sample)), ("question", sample.question), ("answer", sample.answer or ""))
@@ -279,7 +278,7 @@ async def response_groundedness(
     )
 
 
-# --- the founding E2E score --------------------------------------------------------------------
+# --- E2E score ---------------------------------------------------------------------------------
 
 
 @metric(
@@ -290,21 +289,21 @@ async def response_groundedness(
     bands={"excellent": 0.8, "good": 0.6},
 )
 async def e2e_score(sample: RagSample, tools: Tools) -> Score:
-    """One grade in 0..1 for how useful the answer is beside the reference.
+    """How useful the answer is compared with the reference, as one grade in 0..1.
 
-    One judge call. The founding benchmark's "E2E score".
+    One judge call. Source: the founding benchmark's "E2E score".
     """
     reply = await tools.ask(GradeEndToEnd(sample.question, sample.answer or "", sample.reference or ""))
     return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
 
 
-# --- criteria of one's own ---------------------------------------------------------------------
+# --- the user's own criteria -------------------------------------------------------------------
 
 _INCLUDABLE = ("contexts", "reference")
 
 
 def _shown(sample: RagSample, include: Sequence[str]) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
-    """The texts that a criterion is judged by."""
+    """What the judge sees of a sample: question and answer, and what the criterion includes."""
     texts: list[tuple[str, str | tuple[str, ...]]] = [("question", sample.question)]
     if "contexts" in include:
         texts.append(("chunks", contexts_of(sample)))
@@ -351,17 +350,17 @@ async def aspect(
     include: Sequence[str] = (),
     direction: Direction = "higher",
 ) -> Score:
-    """1 where the answer meets a criterion of one's own, else 0: the majority of ``votes`` judge calls.
+    """Whether the answer meets your own criterion: 1, else 0, by the majority of ``votes`` judge calls.
 
     Parameters
     ----------
     definition
-        The criterion, one that can be answered by yes or no.
+        The criterion, as a question that can be answered by yes or no.
     votes
-        An odd number of calls, all of them really made; ``details`` hold the split. They only differ
-        where the judge's temperature is above 0.
+        An odd number of calls, none of them answered by another's reply; ``details`` hold the split. They
+        only differ where the judge's temperature is above 0.
     include
-        What the judge sees beside question and answer: ``"contexts"``, ``"reference"``.
+        What the judge sees besides question and answer: ``"contexts"``, ``"reference"``.
     direction
         ``"lower"`` for a criterion that should not be met ("insults the user").
     """
@@ -407,9 +406,10 @@ def _adapt_rubric(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
 async def rubric(
     sample: RagSample, tools: Tools, *, rubric: Mapping[int, str], include: Sequence[str] = ()
 ) -> Score:
-    """The grade of a rubric that fits the answer best, normalised: (grade - lowest) / (highest - lowest).
+    """Which grade of your own rubric fits the answer best, normalised to 0..1.
 
-    One judge call. A grade that the rubric does not have is an error. ``details["grade"]`` is the grade.
+    ``(grade - lowest) / (highest - lowest)``. One judge call. A grade that the rubric does not have is an
+    error. ``details["grade"]`` is the grade.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ def define_aspect(
     Raises
     ------
     UsageError
-        An option that can't be, or a name that is taken.
+        An option with an impossible value, or a name that is taken.
     """
     options = {"definition": definition, "votes": votes, "include": tuple(include), "direction": direction}
     changes = _adapt_aspect(RagSample(""), options)
@@ -459,7 +459,7 @@ def define_rubric(name: str, rubric: Mapping[int, str], *, include: Sequence[str
 
 
 def _define(name: str, base: str, changes: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    all_metrics()  # so that a name of ours is found to be taken
+    all_metrics()  # load the built-in metrics, so that none of them is replaced by accident
     named(name, base, changes, **options)
 
 

@@ -1,7 +1,7 @@
 """Metrics of conversations and of a question cache, computed over a set of samples.
 
-The samples of a session are its turns in their order. Cache hit rate and context preservation describe
-the users more than the system.
+The samples of a session are its turns, in order. Cache hit rate and context preservation describe the users
+more than the system. Source of all three: the founding benchmark's dialogue tier.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ async def cache_hit_rate(
     cache: Sequence[str] | None = None,
     cutoff: float = 0.85,
 ) -> Score:
-    """Share of the questions with a cached question closer than ``cutoff`` (cosine, strictly above).
+    """Share of the questions that a cached question comes close to (cosine strictly above ``cutoff``).
 
     Parameters
     ----------
     cache
-        The cached questions; by default all questions of the set. The question itself is left out, or
-        each would be a hit; an empty cache gives 0.
+        The cached questions; by default all questions of the set. A question is never compared with itself,
+        or each would be a hit; an empty cache gives 0.
     cutoff
-        What a hit must exceed.
+        The cosine that a hit must exceed, in -1..1.
     """
     from pytest_ragbench.metrics.formulas import dialogue
 
@@ -100,10 +100,10 @@ def _place(text: str, stored: Sequence[str]) -> int | None:
     bands={"excellent": 0.7, "good": 0.3},
 )
 async def context_preservation(samples: Sequence[RagSample], tools: Tools, *, pooled: bool = False) -> Score:
-    """Mean cosine of neighbouring questions of a session, then the mean over sessions; range -1..1.
+    """How far users stay on their topic: mean cosine of neighbouring questions of a session, range -1..1.
 
-    It tells how far the *users* stay on their topic. Sessions of one question are left out and counted.
-    ``pooled=True``: the mean over all neighbours of all sessions at once.
+    The mean is taken within each session, then over sessions; ``pooled=True`` takes it over all neighbours of
+    all sessions at once, so that long sessions weigh more. Sessions of one question are left out and counted.
     """
     from pytest_ragbench.metrics.formulas import dialogue
 
@@ -135,13 +135,12 @@ def _consistency(turns: Sequence[RagSample]) -> CheckConsistency:
     tasks=("check_consistency",),
 )
 async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> Score:
-    """Share of the later answers of a session that contradict no earlier one, then the mean over sessions.
+    """Share of the later answers of a session that contradict no earlier one, averaged over sessions.
 
     Of a session with answers a_1 ... a_n: ``1/(n-1) · #{i > 1 : a_i contradicts no a_j, j < i}``, range
-    0..1. Two answers contradict each other where they can't both be true of the same thing; detail,
-    another subject and "I don't know" are no contradictions, an open correction is one. Blank answers
-    say nothing: they are left out. One judge call a session; sessions with fewer than two answers are left
-    out and counted.
+    0..1. Two answers contradict each other where they can't both be true of the same thing. More detail,
+    another subject or "I don't know" contradicts nothing; an open correction does. Blank answers are left
+    out. One judge call for each session; sessions with fewer than two answers are left out and counted.
     """
     sessions = {
         name: [turn for turn in turns if (turn.answer or "").strip()]

@@ -1,6 +1,7 @@
-"""How well an embedder keeps the clusters of a set of texts apart (the founding benchmark's tier 0).
+"""How well an embedder separates known clusters of texts (the founding benchmark's tier 0).
 
-Computed over a set: samples with a ``cluster``, texts with ``labels``, or vectors with ``labels``.
+Computed over a set: samples with a ``cluster``, strings with ``labels``, or vectors with ``labels``. The
+formulas and their sources are in :mod:`pytest_ragbench.metrics.formulas.clusters`.
 """
 
 from __future__ import annotations
@@ -65,16 +66,16 @@ async def _clusters(items: Any, tools: Tools, labels: Labels, text: str) -> tupl
 async def intra_cluster_similarity(
     items: Any, tools: Tools, *, labels: Labels = None, text: TextField = "question"
 ) -> Score:
-    """Mean cosine of the pairs within a cluster, then the mean over clusters; range -1..1.
+    """How close texts of one cluster lie: mean cosine of their pairs, averaged over clusters; range -1..1.
 
     Clusters of one text have no pair; they are left out and counted (``n_singletons``).
 
     Parameters
     ----------
     labels
-        The cluster of each text or vector; that of a sample is its ``cluster``.
+        The cluster of each string or vector; that of a sample is its ``cluster``.
     text
-        Which text of a sample is embedded.
+        Which field of a sample is embedded.
     """
     from pytest_ragbench.metrics.formulas import clusters
 
@@ -102,13 +103,13 @@ async def inter_cluster_distance(
     text: TextField = "question",
     normalize: bool = True,
 ) -> Score:
-    """Mean Euclidean distance between the centroids of all pairs of clusters, from 0.
+    """How far clusters lie apart: mean Euclidean distance between the centroids of all pairs of clusters.
 
     Parameters
     ----------
     normalize
-        Scale the vectors to length 1 first, or values of two embedders can't be compared; the range is
-        0..2 then.
+        Scale the vectors to length 1 first: the range is 0..2, and embedders can be compared. Without it the
+        range has no upper end.
     labels, text
         As for ``intra_cluster_similarity``.
     """
@@ -139,9 +140,10 @@ async def silhouette(
     text: TextField = "question",
     distance: Literal["cosine", "euclidean"] = "cosine",
 ) -> Score:
-    """Mean of (b - a) / max(a, b): nearer to the own cluster (a) than to the next one (b)? Range -1..1.
+    """Whether texts lie nearer to their own cluster than to the next one: the mean silhouette, range -1..1.
 
-    The distance is named in ``details``: values of the two kinds can't be compared.
+    ``(b - a) / max(a, b)`` for each text, a the mean distance to its own cluster and b to the nearest other
+    one. ``details`` name the distance: values of the two kinds can't be compared.
     """
     from pytest_ragbench.metrics.formulas import clusters
 

@@ -16,10 +16,10 @@ from pytest_ragbench.model.scores import Score
     tasks=("grade_search_rag",),
 )
 async def search_rag(sample: RagSample, tools: Tools) -> Score:
-    """The lower one of two grades in 0..1: does the answer answer the question, is it all in the chunks?
+    """How well the answer answers the question and rests on the chunks: the lower of the two grades, in 0..1.
 
-    One judge call, the founding document's judge of ``/llm/search-rag``. ``details`` holds both grades,
-    ``answer_correctness`` and ``groundedness``; the first does not compare with a reference.
+    One judge call. ``details`` holds both grades, ``answer_correctness`` (which does not compare with a
+    reference) and ``groundedness``. Source: the founding document's judge of ``/llm/search-rag``.
     """
     reply = await tools.ask(
         GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))
@@ -29,14 +29,14 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
     return tools.score(
         sample,
         grades[lower],
-        reason=reply.error_message or _composed(lower),
+        reason=reply.error_message or _default_reason(lower),
         error_message=reply.error_message,
         **grades,
     )
 
 
-def _composed(lower: str) -> str:
-    """The judge is not told the threshold, so a low grade may come without a message."""
+def _default_reason(lower: str) -> str:
+    """For a low grade without a message: the judge isn't told the threshold, so it may find nothing to say."""
     if lower == "groundedness":
         return "the answer is not fully covered by the chunks (the judge gave no message)"
     return "the answer does not answer the question (the judge gave no message)"

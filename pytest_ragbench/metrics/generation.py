@@ -1,4 +1,4 @@
-"""Judged metrics of the generated answer."""
+"""Judged metrics of the generated answer: is it supported, is it on the topic, is it an answer at all?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 
 Verifier = Literal["judge", "local"] | Callable[[Sequence[str], Sequence[str]], Sequence[float]]
-"""Who checks claims: the judge, the embedded local judge, or a function (claims, chunks) -> probabilities."""
+"""Who checks claims: the judge, the embedded local judge, or a function of claims and chunks that returns the
+probability of each claim that the chunks support it, in 0..1."""
 
 
 def _adapt_faithfulness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -51,17 +52,17 @@ async def faithfulness(
     """Share of the answer's claims that the retrieved chunks support.
 
     ``supported claims / claims``, range 0..1. Two judge calls: one splits the answer into claims, one
-    gives a verdict on each against all chunks together. After RAGAS' faithfulness (Es et al. 2023).
+    gives a verdict on each against all chunks together. Source: Es et al. 2023 (RAGAS).
 
     Parameters
     ----------
     on_no_claims
-        The value for an answer that claims nothing (a refusal, say). By default such a sample has no
+        The value for an answer that claims nothing, such as a refusal. By default such a sample has no
         faithfulness: UndefinedScore with code "no_claims".
     verifier
-        ``"judge"``; ``"local"``: the embedded local judge gives the verdicts, which takes one judge call
-        less; or an NLI model of one's own, a function of claims and chunks that returns a probability for
-        each claim: above 0.5 is supported.
+        ``"judge"``; ``"local"``: the embedded local judge gives the verdicts, which saves one judge call;
+        or your own NLI model, a function of claims and chunks that returns a probability for each claim:
+        above 0.5 it is supported.
     """
     claims = await split(tools, sample.answer or "", sample.question)
     if not claims:
@@ -114,9 +115,9 @@ async def _verified(
     tasks=("grade_faithfulness",),
 )
 async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
-    """One grade in 0..1 for how much of the answer the chunks support.
+    """How much of the answer the chunks support, as one grade in 0..1.
 
-    One judge call. The founding benchmark's "faithfulness"; coarser than :func:`faithfulness`.
+    One judge call. Coarser than :func:`faithfulness`. Source: the founding benchmark's "faithfulness".
     """
     reply = await tools.ask(
         GradeFaithfulness(sample.question, sample.answer or "", tuple(sample.contexts or ()))
@@ -128,9 +129,9 @@ async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
     "answer_relevancy_holistic", tier="generation", needs=("question", "answer"), tasks=("grade_relevance",)
 )
 async def answer_relevancy_holistic(sample: RagSample, tools: Tools) -> Score:
-    """One grade in 0..1 for how well the answer addresses the question, true or not.
+    """How well the answer addresses the question, true or not, as one grade in 0..1.
 
-    One judge call. The founding benchmark's "answer relevance".
+    One judge call. Source: the founding benchmark's "answer relevance".
     """
     reply = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
     return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
@@ -151,15 +152,23 @@ async def answer_relevancy(
     strictness: int = 3,
     noncommittal: Literal["all", "any", "majority"] = "all",
 ) -> Score:
-    """Mean cosine between the question and questions that the answer would answer.
+    """How close the question is to questions that the answer would answer (mean cosine).
 
-    ``mean(cos(e(q_i), e(question)))``, 0 where the answer evades; range -1..1. One judge call writes
-    ``strictness`` distinct questions, each with a flag "noncommittal"; which flags make an evasion is
-    the rule ``noncommittal``. After RAGAS' answer relevancy. It sees whether the answer is on the
-    topic, not whether it is true; its level depends on the embedding model.
+    ``mean(cos(e(q_i), e(question)))``, 0 where the answer is evasive; range -1..1. One judge call writes
+    ``strictness`` distinct questions, each flagged as noncommittal or not. The metric sees whether the
+    answer is on the topic, not whether it is true; its level depends on the embedding model.
+    Source: Es et al. 2023 (RAGAS).
 
     A judge that can't write questions (the local one) grades the relevance itself, in 0..1;
     ``details["method"]`` says which was done.
+
+    Parameters
+    ----------
+    strictness
+        How many questions are written, 1 or more.
+    noncommittal
+        How many of them must be flagged for the answer to be evasive: ``"all"``, ``"any"``, or the
+        ``"majority"``.
     """
     if strictness < 1:
         raise UsageError(f"answer_relevancy: strictness must be 1 or more, got {strictness}")
@@ -170,7 +179,8 @@ async def answer_relevancy(
     kept: dict[str, WrittenQuestion] = {}
     for item in reply.questions:
         if text := item.question.strip():
-            kept.setdefault(text, item)  # one that is written twice counts once, with its first flag
+            # A question that is written twice counts once, or it would weigh more in the mean.
+            kept.setdefault(text, item)
     if not kept:
         raise JudgeError("the judge wrote no question for this answer", code="no_questions")
     asked = list(kept)[:strictness]
@@ -202,10 +212,10 @@ async def answer_relevancy(
 
 @metric("abstention", tier="generation", needs=("question", "answer"), tasks=("check_abstention",), bands={})
 async def abstention(sample: RagSample, tools: Tools) -> Score:
-    """1 where the answer says that it has no answer, 0 where it gives one, right or wrong.
+    """Whether the answer says that it has no answer: 1, or 0 where it gives one, right or wrong.
 
-    One judge call. Which of the two is good depends on the question: see ``assert_abstains``. So a mean of it
-    over questions of both kinds is neither good nor bad, and the metric has no bands.
+    One judge call. Which of the two is good depends on the question: see ``assert_abstains``. A mean over
+    questions of both kinds is therefore neither good nor bad, and the metric has no bands.
     """
     reply = await tools.ask(CheckAbstention(sample.question, sample.answer or ""))
     return tools.score(sample, float(reply.abstains), reason=reply.reason)

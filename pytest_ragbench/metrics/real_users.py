@@ -1,9 +1,11 @@
 """The founding benchmark's "real users": questions that people asked, and the document each was shown.
 
-The retriever is held against the URL that the system in use showed at the time (``relevant_urls``). That is a stand-in
-for relevance: it may be missing (such questions are left out of a mean, and counted), out of date, or
-one of several that would do. Chunks are a level of their own: ``hit_rate@5`` compares ids of chunks,
-``url_hit_rate@5`` the URLs of the documents they come from, and neither stands in for the other.
+The retriever is compared with the URL that the system in use showed at the time (``relevant_urls``). This only
+approximates relevance: the URL may be missing (such questions are left out of a mean, and counted), out of
+date, or one of several that would do. ``hit_rate@5`` compares ids of chunks, ``url_hit_rate@5`` the URLs of the
+documents that they come from; neither replaces the other.
+
+The formulas are those of :mod:`pytest_ragbench.metrics.formulas.retrieval`, over documents instead of ids.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ def _columns(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
 
 @metric("url_hit_rate", tier="real_users", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def url_hit_rate(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
-    """1 where one of the first k chunks comes from a URL that was shown to the user, else 0."""
+    """Whether one of the first k chunks comes from a URL that was shown to the user: 1, else 0."""
     columns = _columns(sample)
     return ranked(sample, tools, formulas.hit_rate(*columns, k, collapse=collapse), *columns)
 
 
 @metric("url_mrr", tier="real_users", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def url_mrr(sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False) -> Score:
-    """1 / rank of the first chunk from a URL that was shown to the user, 0 where there is none.
+    """How early the first chunk from a URL shown to the user comes: 1 / its rank, 0 where there is none.
 
     ``collapse=True`` ranks documents: further chunks of one URL take no rank.
     """
@@ -45,7 +47,7 @@ async def url_mrr(sample: RagSample, tools: Tools, *, k: int | None = None, coll
 
 @metric("url_recall", tier="real_users", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def url_recall(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
-    """URLs shown to the user that are among those of the first k chunks / all URLs shown."""
+    """Share of the URLs shown to the user that the first k chunks come from."""
     columns = _columns(sample)
     return ranked(sample, tools, formulas.recall(*columns, k, collapse=collapse), *columns)
 
@@ -59,7 +61,11 @@ async def url_precision(
     denominator: Literal["k", "returned"] = "k",
     collapse: bool = False,
 ) -> Score:
-    """Shown URLs among those of the first k chunks / k; a second chunk of one URL earns nothing."""
+    """Share of the first k chunks that come from a URL shown to the user.
+
+    A second chunk of one URL earns nothing. ``denominator="returned"`` divides by the number of chunks
+    returned where that is smaller than k.
+    """
     columns = _columns(sample)
     value = formulas.precision(*columns, k, denominator=denominator, collapse=collapse)
     return ranked(sample, tools, value, *columns)
@@ -67,6 +73,9 @@ async def url_precision(
 
 @metric("url_ndcg", tier="real_users", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def url_ndcg(sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False) -> Score:
-    """DCG / best possible DCG of the URLs of the first k chunks; never above 1, however often one URL repeats."""
+    """How close the first k chunks come to a ranking with the shown URLs first: DCG / ideal DCG.
+
+    Never above 1, however often one URL repeats.
+    """
     columns = _columns(sample)
     return ranked(sample, tools, formulas.ndcg(*columns, k, collapse=collapse), *columns)

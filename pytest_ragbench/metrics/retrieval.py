@@ -1,11 +1,13 @@
-"""Ranking metrics of the retriever: ids found against ids that are relevant.
+"""Ranking metrics of the retriever: the ids that it found, compared with the ids that are relevant.
 
-The formulas and their edge cases are in :mod:`pytest_ragbench.metrics.formulas.retrieval`; ids are
-compared as text, the order of ``context_ids`` is the ranking, a repeated id earns nothing.
+The formulas, their sources and edge cases are in :mod:`pytest_ragbench.metrics.formulas.retrieval`. Ids are
+compared as strings, the order of ``context_ids`` is the ranking, and a repeated id earns nothing
+(``collapse=True`` drops it before ranking, for several chunks of one document).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pytest_ragbench.metrics.formulas import retrieval as formulas
@@ -17,44 +19,50 @@ from pytest_ragbench.model.scores import Finding, Score
 _NEEDS = ("context_ids", "relevant_ids")
 
 
-def _columns(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
+def ranking_of(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
+    """The retrieved ids, best first, and the grades of the relevant ones."""
     return tuple(sample.context_ids or ()), sample.relevance or {}
 
 
 def _scored(sample: RagSample, tools: Tools, value: float) -> Score:
-    return ranked(sample, tools, value, *_columns(sample))
+    return ranked(sample, tools, value, *ranking_of(sample))
 
 
 def ranked(
     sample: RagSample, tools: Tools, value: float, ranking: tuple[str, ...], relevant: Relevance
 ) -> Score:
-    """The score, its ranking as evidence."""
+    """A score with the ranking as evidence."""
     found = [
         Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}") for rank, name in enumerate(ranking, 1)
     ]
-    missed = [name for name, grade in relevant.items() if grade > 0 and name not in ranking]
-    reason = (
-        "no contexts retrieved" if not ranking else f"not retrieved: {', '.join(missed)}" if missed else ""
-    )
+    reason = not_retrieved(ranking, relevant)
     return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
+
+
+def not_retrieved(ranking: Sequence[str], relevant: Relevance) -> str:
+    """The reason of a low score: which relevant ids are missing from the ranking; blank where none is."""
+    if not ranking:
+        return "no contexts retrieved"
+    missed = [name for name, grade in relevant.items() if grade > 0 and name not in ranking]
+    return f"not retrieved: {', '.join(missed)}" if missed else ""
 
 
 @metric("hit_rate", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def hit_rate(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
-    """1 where any of the first k ids is relevant, else 0."""
-    return _scored(sample, tools, formulas.hit_rate(*_columns(sample), k, collapse=collapse))
+    """Whether any of the first k ids is relevant: 1, else 0."""
+    return _scored(sample, tools, formulas.hit_rate(*ranking_of(sample), k, collapse=collapse))
 
 
 @metric("mrr", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def mrr(sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False) -> Score:
-    """1 / rank of the first relevant id, 0 where there is none; the mean over questions is MRR."""
-    return _scored(sample, tools, formulas.mrr(*_columns(sample), k, collapse=collapse))
+    """How early the first relevant id comes: 1 / its rank, 0 where there is none. The mean over questions is MRR."""
+    return _scored(sample, tools, formulas.mrr(*ranking_of(sample), k, collapse=collapse))
 
 
 @metric("recall", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def recall(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
-    """Relevant ids among the first k / all relevant ids."""
-    return _scored(sample, tools, formulas.recall(*_columns(sample), k, collapse=collapse))
+    """Share of all relevant ids that are among the first k."""
+    return _scored(sample, tools, formulas.recall(*ranking_of(sample), k, collapse=collapse))
 
 
 @metric("precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
@@ -66,8 +74,11 @@ async def precision(
     denominator: Literal["k", "returned"] = "k",
     collapse: bool = False,
 ) -> Score:
-    """Relevant ids among the first k / k (or / ids returned, with denominator="returned")."""
-    value = formulas.precision(*_columns(sample), k, denominator=denominator, collapse=collapse)
+    """Share of the first k ids that are relevant.
+
+    Divided by k, or with ``denominator="returned"`` by the number of ids returned where that is smaller.
+    """
+    value = formulas.precision(*ranking_of(sample), k, denominator=denominator, collapse=collapse)
     return _scored(sample, tools, value)
 
 
@@ -75,8 +86,11 @@ async def precision(
 async def average_precision(
     sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False
 ) -> Score:
-    """Sum of the precisions at the ranks of relevant ids / all relevant ids; the mean over questions is MAP."""
-    return _scored(sample, tools, formulas.average_precision(*_columns(sample), k, collapse=collapse))
+    """Whether relevant ids come first: average precision; the mean over questions is MAP.
+
+    ``sum of the precisions at the ranks of relevant ids / all relevant ids``, range 0..1.
+    """
+    return _scored(sample, tools, formulas.average_precision(*ranking_of(sample), k, collapse=collapse))
 
 
 @metric("ndcg", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
@@ -88,17 +102,20 @@ async def ndcg(
     gain: Literal["linear", "exponential"] = "linear",
     collapse: bool = False,
 ) -> Score:
-    """DCG / best possible DCG of the first k; gain is the grade, or 2^grade - 1 ("exponential")."""
-    return _scored(sample, tools, formulas.ndcg(*_columns(sample), k, gain=gain, collapse=collapse))
+    """How close the first k ids come to the best possible ranking by grades: DCG / ideal DCG.
+
+    ``gain`` is the grade (``"linear"``), or 2^grade - 1 (``"exponential"``); range 0..1.
+    """
+    return _scored(sample, tools, formulas.ndcg(*ranking_of(sample), k, gain=gain, collapse=collapse))
 
 
 @metric("r_precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
 async def r_precision(sample: RagSample, tools: Tools, *, collapse: bool = False) -> Score:
-    """Relevant ids among the first R / R, where R ids are relevant."""
-    return _scored(sample, tools, formulas.r_precision(*_columns(sample), collapse=collapse))
+    """Share of the first R ids that are relevant, where R is the number of relevant ids."""
+    return _scored(sample, tools, formulas.r_precision(*ranking_of(sample), collapse=collapse))
 
 
 @metric("judged", tier="retrieval", needs=_NEEDS, bands=NO_BANDS)
 async def judged(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
     """Share of the first k ids that have a grade at all: how far the other metrics can be trusted."""
-    return _scored(sample, tools, formulas.judged(*_columns(sample), k, collapse=collapse))
+    return _scored(sample, tools, formulas.judged(*ranking_of(sample), k, collapse=collapse))

@@ -1,4 +1,4 @@
-"""Metrics that compare meanings by embedding."""
+"""Metrics that compare meanings by embeddings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pytest_ragbench.model.scores import Score
 
 @metric("semantic_similarity", tier="end_to_end", needs=("answer", "reference"), embedder=True, low=-1.0)
 async def semantic_similarity(sample: RagSample, tools: Tools, *, cutoff: float | None = None) -> Score:
-    """Cosine between the embeddings of answer and reference, range -1..1.
+    """How close answer and reference are in meaning: the cosine of their embeddings, range -1..1.
 
     It can't see a wrong fact: "30 days" and "45 days" lie close together. Its level depends on the
-    embedding model, so a threshold does not carry over to another one.
+    embedding model, so a threshold does not carry over to another model.
 
     Parameters
     ----------
     cutoff
-        Where given, the value is 1 for a cosine of at least that much, else 0; ``details["cosine"]``.
+        Where given, the value is 1 for a cosine of at least this, else 0; ``details["cosine"]`` has the cosine.
     """
     from pytest_ragbench.metrics.formulas import vectors  # numpy
 

@@ -1,6 +1,6 @@
-"""Overlap of the words of answer and reference: no judge, no embedder, no idea of the meaning.
+"""How far the words of answer and reference overlap; without a judge or embedder, and blind to meaning.
 
-Formulas and tokenizers: :mod:`pytest_ragbench.metrics.formulas.overlap`.
+Formulas, sources and tokenizers: :mod:`pytest_ragbench.metrics.formulas.overlap`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _check_part(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
-    """Register one of the three; they differ in what they count."""
+    """Register one of the three ROUGE metrics; they differ only in what they count."""
 
     async def rouge(
         sample: RagSample,
@@ -60,7 +60,7 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
             signature=overlap.rouge_signature(**how),
         )  # fmt: skip
 
-    rouge.__doc__ = f"""F1 of {what}; ``details`` hold precision, recall and signature.
+    rouge.__doc__ = f"""How many {what} (F1); ``details`` hold precision, recall and signature.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
         What to return.
     tokenizer
         ``"unicode"``: words in any script, characters in Chinese, Japanese and Thai; ``"whitespace"`` for
-        texts that are segmented already; or a function from text to tokens.
+        text that is segmented already; or a function from a string to its tokens.
     stem
         Porter stemmer, on English words only.
     fold_yo
@@ -77,18 +77,19 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
     metric(kind, tier="generation", needs=_NEEDS, bands=bands, adapt=_check_part)(rouge)
 
 
-_rouge("rouge1", "the words that answer and reference share", {"good": 0.4})
-_rouge("rouge2", "the pairs of neighbouring words that answer and reference share", NO_BANDS)
-_rouge("rougeL", "the longest common subsequence of words", {"good": 0.5})
+_rouge("rouge1", "words answer and reference share", {"good": 0.4})
+_rouge("rouge2", "pairs of neighbouring words answer and reference share", NO_BANDS)
+_rouge("rougeL", "words of the reference the answer has in the same order", {"good": 0.5})
 
 
 @metric("bleu", tier="generation", needs=_NEEDS, high=100.0, bands=NO_BANDS)
 async def bleu(
     sample: RagSample, tools: Tools, *, tokenizer: str | None = None, lowercase: bool = False
 ) -> Score:
-    """Sentence BLEU, 0..100: sacrebleu with effective order; the mean over samples is avg_sentence_bleu.
+    """How many word sequences of the answer are in the reference: sentence BLEU, 0..100.
 
-    ``details["signature"]`` is sacrebleu's. Below 20 is usual for short answers in other words.
+    By sacrebleu with effective order; ``details["signature"]`` is sacrebleu's. Below 20 is usual for short
+    answers in other words.
 
     Parameters
     ----------
@@ -108,7 +109,10 @@ async def bleu(
 
 @metric("chrf", tier="generation", needs=_NEEDS, high=100.0, bands=NO_BANDS)
 async def chrf(sample: RagSample, tools: Tools, *, word_order: int = 0, lowercase: bool = False) -> Score:
-    """F2 of character n-grams up to 6, 0..100 (sacrebleu); ``word_order=2`` is chrF++."""
+    """How many character sequences answer and reference share: chrF, 0..100.
+
+    F2 of character n-grams up to 6, by sacrebleu; ``word_order=2`` is chrF++.
+    """
     found = overlap.chrf(
         sample.answer or "", sample.reference or "", word_order=word_order, lowercase=lowercase
     )
@@ -124,10 +128,10 @@ async def corpus_bleu(
     tokenizer: str | None = None,
     lowercase: bool = False,
 ) -> Score:
-    """BLEU of all answers of a set as one text, 0..100 (sacrebleu, no effective order).
+    """BLEU of all answers of a set taken as one document, 0..100.
 
-    Not the mean of the sentence scores (that is the mean of ``bleu``). ``lang`` chooses the tokenizer;
-    by default it is told from the first reference.
+    By sacrebleu, without effective order; the mean of ``bleu`` over the samples is another number. ``lang``
+    chooses the tokenizer; by default the language of the first reference does.
     """
     found = overlap.corpus_bleu(
         [sample.answer or "" for sample in samples],
@@ -143,14 +147,14 @@ async def corpus_bleu(
 
 @metric("exact_match", tier="generation", needs=_NEEDS, bands={"good": 1.0})
 async def exact_match(sample: RagSample, tools: Tools) -> Score:
-    """1 where the answer is the reference, up to case, width, spaces and punctuation at the ends."""
+    """Whether the answer equals the reference (1, else 0), apart from case, width, spaces and outer punctuation."""
     value = overlap.exact_match(sample.answer or "", sample.reference or "")
     return tools.score(sample, value, reason=_differs(sample))
 
 
 @metric("token_f1", tier="generation", needs=_NEEDS)
 async def token_f1(sample: RagSample, tools: Tools) -> Score:
-    """F1 of the bags of words of answer and reference (SQuAD's, for any script, articles kept)."""
+    """How many words answer and reference share, in any order (F1 of SQuAD; any script, articles kept)."""
     try:
         value = overlap.token_f1(sample.answer or "", sample.reference or "")
     except UndefinedScore:
@@ -160,7 +164,7 @@ async def token_f1(sample: RagSample, tools: Tools) -> Score:
 
 @metric("string_similarity", tier="generation", needs=_NEEDS)
 async def string_similarity(sample: RagSample, tools: Tools) -> Score:
-    """1 - Levenshtein distance / length of the longer text, in 0..1."""
+    """How similar answer and reference are, letter by letter: 1 - Levenshtein distance / longer length."""
     value = overlap.string_similarity(sample.answer or "", sample.reference or "")
     findings = [Finding(sample.reference or "", None, "reference")]
     return tools.score(sample, value, reason=_differs(sample), evidence=findings, evidence_title="texts")

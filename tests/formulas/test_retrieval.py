@@ -78,10 +78,10 @@ def test_collapse_moves_later_ids_up() -> None:
 def test_ids_are_text_and_not_folded() -> None:
     assert r.recall([1, 2, "3"], ["1", 3]) == 1.0
     assert r.recall(["№5"], ["no5"]) == 0.0
-    assert r.id_precision([1, 2, 3, 4], [1, 4, 5, 6]) == 0.5
-    assert r.id_recall([1, 2, 3], [1, 4, 5, 6]) == 0.25
-    assert r.id_precision(["a", "a", "b", "c"], ["a"]) == close(1 / 3)
-    assert r.id_precision([], ["a"]) == 0.0
+    assert r.precision([1, 2, 3, 4], [1, 4, 5, 6], collapse=True) == 0.5
+    assert r.recall([1, 2, 3], [1, 4, 5, 6]) == 0.25
+    assert r.precision(["a", "a", "b", "c"], ["a"], collapse=True) == close(1 / 3)
+    assert r.precision([], ["a"], collapse=True) == 0.0
 
 
 def test_negative_and_zero_grades_are_judged_but_not_relevant() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 from pytest_ragbench.questions import columns
+from tests.questions.files import load
 
 
 @pytest.mark.parametrize(
@@ -133,3 +137,58 @@ def test_a_mapping_settles_it() -> None:
     kept = columns.resolve(["question", "refernce"], {"metadata.note": "refernce"})
     assert kept.problems == ()
     assert kept.fields["refernce"] == "metadata.note"
+
+
+@pytest.mark.parametrize("column", ["question", "answer", "reference", "session", "note"])
+@pytest.mark.parametrize(
+    "cell", ['{"total": 3}', '["30 days"]', '{"question": "Another?"}', "{name} asks", "[1]"]
+)
+def test_cells_that_look_like_json_stay_text(column: str, cell: str) -> None:
+    """An answer may well be JSON: only columns of lists and objects are parsed."""
+    rest = {"question": "How long?"} | {column: cell}
+    table = io.StringIO()
+    csv.writer(table).writerows([rest.keys(), rest.values()])
+    [one] = load("q.csv", table.getvalue())
+    found = one.metadata["note"] if column == "note" else getattr(one, column)
+    assert found == cell
+    assert set(one.metadata) == ({"note"} if column == "note" else set())
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "expected"),
+    [
+        ("contexts", '["a", "b"]', ("a", "b")),
+        ("contexts", '{"a": "b"}', ('{"a": "b"}',)),
+        ("reference_contexts", '["a"]', ("a",)),
+        ("context_ids", '["a", "b"]', ("a", "b")),
+        ("relevant_ids", '{"a": 2, "b": 0}', {"a": 2.0, "b": 0.0}),
+        ("context_urls", '["http://x/a"]', ("http://x/a",)),
+        ("tags", '["a", "b"]', ("a", "b")),
+        ("thresholds", '{"faithfulness": ">=0.8"}', {"faithfulness": ">=0.8"}),
+        ("metadata", '{"a": [1]}', {"a": [1]}),
+    ],
+)
+def test_cells_of_lists_and_objects_are_parsed(column: str, cell: str, expected: object) -> None:
+    table = io.StringIO()
+    csv.writer(table).writerows([["question", column], ["How long?", cell]])
+    [one] = load("q.csv", table.getvalue())
+    assert getattr(one, column) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "question", "metadata"),
+    [
+        ("inputs", '{"question": "How long?", "city": "Rome"}', "How long?", {"city": "Rome"}),
+        ("vars", '{"question": "How long?"}', "How long?", {}),
+        ("inputs", "{name} asks: how long?", "{name} asks: how long?", {}),
+        ("inputs", '["How long?"]', '["How long?"]', {}),
+        ("inputs", '{"question": "How long?"', '{"question": "How long?"', {}),
+    ],
+)
+def test_objects_of_langsmith_and_promptfoo_are_opened(
+    column: str, cell: str, question: str, metadata: dict[str, str]
+) -> None:
+    table = io.StringIO()
+    csv.writer(table).writerows([[column], [cell]])
+    [one] = load("q.csv", table.getvalue())
+    assert (one.question, dict(one.metadata)) == (question, metadata)

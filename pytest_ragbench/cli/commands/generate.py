@@ -11,7 +11,7 @@ from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_o
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.generate.writing import Generated
+    from pytest_ragbench.generation.writing import Generated
     from pytest_ragbench.settings import Settings
 
 _KINDS = ("single", "multi", "paraphrased", "unanswerable")
@@ -74,8 +74,8 @@ def _generated(
     source: Path, count: int, kinds: tuple[str, ...], seed: int, engine: Engine, settings: Settings
 ) -> Generated:
     from pytest_ragbench import building
-    from pytest_ragbench.generate.documents import passages
-    from pytest_ragbench.generate.writing import generate
+    from pytest_ragbench.generation.documents import passages
+    from pytest_ragbench.generation.writing import generate
     from pytest_ragbench.model.errors import UsageError
 
     judge = building.judge(None, engine, settings)
@@ -95,7 +95,7 @@ def _generated(
 
 def _variants(source: Path, number: int, engine: Engine, settings: Settings) -> Generated:
     from pytest_ragbench import building
-    from pytest_ragbench.generate.writing import Generated, paraphrases
+    from pytest_ragbench.generation.writing import Generated, paraphrases
     from pytest_ragbench.questions import load_questions
 
     judge = building.judge(None, engine, settings)

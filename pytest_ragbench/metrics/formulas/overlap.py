@@ -84,70 +84,6 @@ def rouge(
     }
 
 
-def rouge_batch(
-    answers: Sequence[str],
-    references: Sequence[References],
-    types: Sequence[str] = ROUGE_TYPES,
-    *,
-    tokenizer: Literal["unicode", "whitespace"] | Tokenize = "unicode",
-    stem: bool = False,
-    fold_yo: bool = False,
-) -> list[dict[str, Rouge] | UndefinedScore]:
-    """The values of :func:`rouge` for many answers, several times faster; ``rougeLsum`` is not offered.
-
-    An entry without tokens on either side is an UndefinedScore (not raised), so that one of them does
-    not cost the others. UsageErrors as :func:`rouge`, naming the entry; also for lists of different
-    length and for no answers.
-    """
-    targets = _corpus(answers, references)
-    tokenize = _scorer(tuple(types), tokenizer, stem, fold_yo)._tokenizer.tokenize
-    if "rougeLsum" in types:
-        raise UsageError("rougeLsum is not offered for many answers at once; use rouge()")
-    found: list[dict[str, Rouge] | UndefinedScore] = []
-    for index, (answer, several) in enumerate(zip(answers, targets, strict=True)):
-        mine = tokenize(answer)
-        theirs = [split for split in map(tokenize, several) if split]
-        if not mine and not theirs:
-            found.append(UndefinedScore(f"no tokens to compare in entry {index}", code="no_tokens"))
-            continue
-        found.append(
-            {name: max((_rouge(name, mine, one) for one in theirs or [[]]), key=_f1) for name in types}
-        )
-    return found
-
-
-def _f1(score: Rouge) -> float:
-    return score.f1
-
-
-def _rouge(name: str, answer: list[str], reference: list[str]) -> Rouge:
-    if name == "rougeL":
-        shared, n_answer, n_reference = _common_subsequence(answer, reference), len(answer), len(reference)
-    else:
-        mine, theirs = _ngrams(answer, int(name[5:])), _ngrams(reference, int(name[5:]))
-        n_answer, n_reference = mine.total(), theirs.total()
-        shared = sum(min(times, theirs[gram]) for gram, times in mine.items() if gram in theirs)
-    precision, recall = shared / max(n_answer, 1), shared / max(n_reference, 1)
-    return Rouge(precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0)
-
-
-def _ngrams(items: list[str], n: int) -> Counter[Any]:
-    return Counter(items if n == 1 else zip(*(items[start:] for start in range(n)), strict=False))
-
-
-def _common_subsequence(a: list[str], b: list[str]) -> int:
-    """Length of the longest common subsequence, a row of the table in the bits of an integer (Hyyrö 2004)."""
-    where: dict[str, int] = {}
-    for index, token in enumerate(a):
-        where[token] = where.get(token, 0) | 1 << index
-    everything = (1 << len(a)) - 1
-    row = everything
-    for token in b:
-        if match := where.get(token, 0) & row:
-            row = (row + match) | (row - match)
-    return len(a) - (row & everything).bit_count()
-
-
 def rouge_signature(
     tokenizer: Literal["unicode", "whitespace"] | Tokenize = "unicode",
     *,
@@ -266,21 +202,6 @@ def corpus_bleu(
     streams = [list(stream) for stream in zip_longest(*targets)]
     score = metric.corpus_score(list(answers), streams)
     return Overlap(_percent(score.score), _signature(metric, targets))
-
-
-def avg_sentence_bleu(
-    answers: Sequence[str],
-    references: Sequence[References],
-    *,
-    lang: str | None = None,
-    tokenizer: str | None = None,
-    lowercase: bool = False,
-) -> Overlap:
-    """Mean of the sentence BLEU of all answers. Errors as :func:`corpus_bleu`."""
-    targets = _corpus(answers, references)
-    metric = _bleu(tokenizer or bleu_tokenizer(lang or detect_language(targets[0][0])), True, lowercase)
-    scores = [_sentence(metric, answer, target) for answer, target in zip(answers, targets, strict=True)]
-    return Overlap(sum(scores) / len(scores), _signature(metric, targets))
 
 
 def chrf(answer: str, references: References, *, word_order: int = 0, lowercase: bool = False) -> Overlap:

@@ -50,7 +50,7 @@ def hit_rate(
     Raises
     ------
     UsageError
-        ``k`` is no whole number above 0; ``retrieved`` or ``relevant`` is no list of ids.
+        ``k`` isn't a whole number above 0; ``retrieved`` or ``relevant`` isn't a list of ids.
     UndefinedScore
         No id is relevant (code ``no_relevant_ids``).
     """
@@ -136,17 +136,6 @@ def judged(
     ranking = _ranking(retrieved, k, collapse)
     known = relevance(relevant, "relevant ids") or {}
     return sum(item in known for item in ranking) / len(ranking) if ranking else 0.0
-
-
-def id_precision(retrieved: Iterable[Any], relevant: Relevant) -> float:
-    """Share of the distinct retrieved ids that are relevant; ranks don't count. 0 for nothing retrieved."""
-    query = _read(retrieved, relevant, None, True)
-    return query.hits / len(query.grades) if query.grades else 0.0
-
-
-def id_recall(retrieved: Iterable[Any], relevant: Relevant) -> float:
-    """Share of the relevant ids that were retrieved; the same as :func:`recall` without ``k``."""
-    return recall(retrieved, relevant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,11 @@ in denominators, no rounding).
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
-
-if TYPE_CHECKING:  # every judged run imports this module: numpy only where there is a table
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 NoncommittalRule = Literal["all", "any", "majority"]
 FactualMode = Literal["precision", "recall", "f1"]
@@ -109,9 +104,11 @@ class NoiseSensitivity(NamedTuple):
 
 
 def noise_sensitivity(
-    reference_support: ArrayLike, answer_support: ArrayLike, correct: Iterable[Any]
+    reference_support: Iterable[Iterable[Any]],
+    answer_support: Iterable[Iterable[Any]],
+    correct: Iterable[Any],
 ) -> NoiseSensitivity:
-    """Which contexts mislead the answer.
+    """Shares of the answer's claims that are wrong, by the contexts that they come from (RAGAS).
 
     Parameters
     ----------
@@ -130,29 +127,28 @@ def noise_sensitivity(
     UndefinedScore
         No answer claims (code ``no_claims``).
     """
-    import numpy as np
-
-    ok = np.array(_bools(correct), dtype=bool)
-    if not len(ok):
+    ok = _bools(correct)
+    if not ok:
         raise UndefinedScore("no claims in the answer", code="no_claims")
-    by_reference = _table(reference_support, "reference_support")
-    by_answer = _table(answer_support, "answer_support")
-    if not len(by_reference):
+    by_reference = [_bools(row) for row in reference_support]
+    by_answer = [_bools(row) for row in answer_support]
+    if not by_reference:
         raise UsageError("no claims in the reference: it says nothing that can be checked")
     if len(by_answer) != len(ok):
         raise UsageError(f"answer_support has {len(by_answer)} claims, correct has {len(ok)}")
-    if by_reference.shape[1] != by_answer.shape[1]:
-        raise UsageError(
-            f"reference_support has {by_reference.shape[1]} contexts, answer_support {by_answer.shape[1]}"
-        )
-    relevant = by_reference.any(axis=0)
-    by_relevant = by_answer[:, relevant].any(axis=1)
-    by_irrelevant = by_answer[:, ~relevant].any(axis=1) & ~by_relevant
-    return NoiseSensitivity(
-        float((~ok & by_relevant).mean()),
-        float((~ok & by_irrelevant).mean()),
-        float((~ok & ~by_relevant & ~by_irrelevant).mean()),
-    )
+    n_contexts = len(by_reference[0])
+    for name, table in (("reference_support", by_reference), ("answer_support", by_answer)):
+        for row in table:
+            if len(row) != n_contexts:
+                raise UsageError(f"{name} has a row of {len(row)} contexts, others have {n_contexts}")
+    relevant = [any(column) for column in zip(*by_reference, strict=True)]
+    parts = {"relevant": 0, "irrelevant": 0, "hallucination": 0}
+    for row in (row for row, right in zip(by_answer, ok, strict=True) if not right):
+        if any(says and good for says, good in zip(row, relevant, strict=True)):
+            parts["relevant"] += 1
+        else:
+            parts["irrelevant" if any(row) else "hallucination"] += 1
+    return NoiseSensitivity(**{name: count / len(ok) for name, count in parts.items()})
 
 
 def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float:
@@ -199,19 +195,6 @@ def answer_correctness(
     if tp + fn == 0:
         raise UndefinedScore("no claim of the reference was found or missed", code="no_reference_claims")
     return weighted_mean(f_beta(tp, fp, fn, beta), cosine, weights)
-
-
-def answer_correctness_bidirectional(
-    answer_verdicts: Iterable[Any],
-    reference_verdicts: Iterable[Any],
-    cosine: float | None = None,
-    *,
-    weights: tuple[float, float] = (0.75, 0.25),
-    beta: float = 1.0,
-) -> float:
-    """Answer correctness with the F of :func:`factual_correctness`: each side counts its own claims."""
-    f1 = factual_correctness(answer_verdicts, reference_verdicts, "f1", beta).value
-    return weighted_mean(f1, cosine, weights)
 
 
 def weighted_mean(factual: float, cosine: float | None, weights: tuple[float, float]) -> float:
@@ -276,49 +259,6 @@ def factual_correctness(
         value = (1 + beta**2) * precision * recall / weighted if weighted else 0.0
         return FactualCorrectness(value, precision, recall)
     return FactualCorrectness(precision if precision is not None else recall or 0.0, precision, recall)
-
-
-def rating(raw: Any, scale: Sequence[int] = (0, 1, 2)) -> float:
-    """A judge's grade, normalised to [0, 1]: (raw - lowest) / (highest - lowest).
-
-    Parameters
-    ----------
-    raw
-        An int, or a float or text that is a whole number (``2``, ``2.0``, ``"2"``).
-    scale
-        All grades of the scale, ascending: ``(0, 1, 2)``, ``(0, 2, 4)``, ``range(1, 6)``.
-
-    Raises
-    ------
-    ValueError
-        ``raw`` is no whole number, or none of the grades; names both. Never rounded, never clamped.
-    UsageError
-        A scale that does not ascend, or has fewer than two grades.
-    """
-    grades = list(scale)
-    if len(grades) < 2 or grades != sorted(set(grades)):
-        raise UsageError(f"a scale needs two or more ascending grades, got {grades}")
-    number = _whole(raw)
-    if number is None or number not in grades:
-        why = "is no whole number on" if number is None else "is not on"
-        raise ValueError(f"rating {raw!r} {why} the scale {_shown(grades)}")
-    return (number - grades[0]) / (grades[-1] - grades[0])
-
-
-def _whole(raw: Any) -> int | None:
-    if isinstance(raw, bool):
-        return None
-    if isinstance(raw, str):
-        return int(raw) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", raw) else None
-    try:
-        return int(raw) if int(raw) == raw else None
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _shown(grades: Sequence[int]) -> str:
-    consecutive = grades == list(range(grades[0], grades[-1] + 1))
-    return f"{grades[0]}..{grades[-1]}" if consecutive else "/".join(map(str, grades))
 
 
 class TwoRatings(NamedTuple):
@@ -421,17 +361,6 @@ def _bools(verdicts: Iterable[Any]) -> list[bool]:
             raise UsageError(f"verdict {index} must be True/1 or False/0, got {verdict!r}")
         found.append(bool(plain))
     return found
-
-
-def _table(values: ArrayLike, name: str) -> NDArray[np.bool_]:
-    import numpy as np
-
-    table = np.asarray(values)
-    if table.size == 0 and table.ndim < 2:
-        table = table.reshape(0, 0)
-    if table.ndim != 2 or table.dtype.kind not in "biuf" or not np.isin(table, (0, 1)).all():
-        raise UsageError(f"{name} must be a table of 0/1, claims x contexts")
-    return table.astype(bool)
 
 
 def _check_beta(beta: float) -> None:

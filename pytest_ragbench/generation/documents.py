@@ -1,4 +1,4 @@
-"""Documents as passages of a size that a question is asked about."""
+"""Documents cut into passages of a size that one can ask a question about."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.questions import encodings
 
 SUFFIXES = (".md", ".txt", ".rst", ".markdown")
-_MOST = 1500
-_LEAST = 80
+MAX_CHARACTERS = 1500
+MIN_COLUMNS = 80
+"""Of a passage; a Chinese or Japanese character takes two columns."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A piece of a document; ``id`` is the file, seen from where documents were sought, and its number."""
+    """A piece of a document; ``id`` is the file's path, relative to the searched directory, and a number."""
 
     id: str
     document: str
@@ -26,7 +27,7 @@ class Passage:
 
 
 def passages(path: Path) -> list[Passage]:
-    """The passages of a file, or of the ``.md``, ``.txt`` and ``.rst`` files in a directory and below.
+    """The passages of a file, or of the ``.md``, ``.txt`` and ``.rst`` files below a directory.
 
     Paragraphs are joined up to 1500 characters; a passage of less than 80 (40 of Chinese or Japanese) has nothing
     to ask about.
@@ -34,7 +35,7 @@ def passages(path: Path) -> list[Passage]:
     Raises
     ------
     QuestionFileError
-        No such file, none of these files, or one that is not UTF-8.
+        No such file, a directory without such files, or a file that isn't UTF-8.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
@@ -48,7 +49,7 @@ def passages(path: Path) -> list[Passage]:
     found = [passage for file in files for passage in _of_file(file, file.relative_to(root).as_posix())]
     if not found:
         raise QuestionFileError(
-            f"{path}: the documents hold no passage of {_LEAST} characters or more (40 of Japanese)"
+            f"{path}: the documents hold no passage of {MIN_COLUMNS} characters or more (40 of Japanese)"
         )
     return found
 
@@ -62,17 +63,17 @@ def _of_file(file: Path, name: str) -> Iterator[Passage]:
         raise QuestionFileError(f"{file}: can't be read: {error.strerror}") from None
     number = 0
     for piece in _pieces(text):
-        if sum(2 if east_asian_width(letter) in "WF" else 1 for letter in piece) >= _LEAST:
+        if sum(2 if east_asian_width(letter) in "WF" else 1 for letter in piece) >= MIN_COLUMNS:
             number += 1
             yield Passage(f"{name}#{number}", name, piece)
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Paragraphs joined up to the limit; one that is longer is cut at the ends of its sentences."""
+    """Paragraphs joined up to the limit; a longer one is cut at the ends of its sentences."""
     whole = ""
     for paragraph in re.split(r"\n\s*\n", text):
         for part in _cut(paragraph.strip()):
-            if whole and len(whole) + len(part) > _MOST:
+            if whole and len(whole) + len(part) > MAX_CHARACTERS:
                 yield whole
                 whole = ""
             whole = f"{whole}\n\n{part}" if whole else part
@@ -81,9 +82,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _cut(paragraph: str) -> Iterator[str]:
-    while len(paragraph) > _MOST:
-        ends = [match.end() for match in re.finditer(r"[.!?。！？]\s*|\n", paragraph[:_MOST])]
-        at = ends[-1] if ends else _MOST
+    while len(paragraph) > MAX_CHARACTERS:
+        ends = [match.end() for match in re.finditer(r"[.!?。！？]\s*|\n", paragraph[:MAX_CHARACTERS])]
+        at = ends[-1] if ends else MAX_CHARACTERS
         yield paragraph[:at].strip()
         paragraph = paragraph[at:].strip()
     if paragraph:

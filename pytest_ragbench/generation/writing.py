@@ -1,15 +1,15 @@
-"""Questions written by an LLM from documents, each checked before it is taken."""
+"""Questions that an LLM writes from documents, each checked before it is accepted."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.generate.documents import Passage
+from pytest_ragbench.generation.documents import Passage
 from pytest_ragbench.judge.tasks_generate import CheckCase, Kind, Rephrase, WriteCases, WrittenCase
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import Question
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pytest_ragbench.judge.base import Judge
 
 KINDS: tuple[Kind, ...] = ("single", "multi", "paraphrased", "unanswerable")
-SAME = 0.95
-"""Cosine from which two questions are one."""
+DUPLICATE_COSINE = 0.95
+"""Two questions at least this similar count as one."""
 
 
 @dataclass
 class Generated:
-    """What came of it. ``rejected`` holds questions and why; ``failed`` are calls without a usable reply."""
+    """The questions written, those rejected with the reason, and the calls that got no usable reply."""
 
     questions: list[Question] = field(default_factory=list)
     rejected: list[tuple[str, str]] = field(default_factory=list)
@@ -50,18 +50,18 @@ async def generate(
     seed: int = 0,
     progress: Callable[[Generated], None] = lambda generated: None,
 ) -> Generated:
-    """Write up to ``count`` questions about the passages, kinds in turn; fewer where passages run out.
+    """Write up to ``count`` questions about the passages, one kind after the other; fewer where passages run out.
 
-    Every question is checked by the judge: it is answerable (or not, as its kind says) from its passages, and
-    its answer is right. One that is nearly the same as another (cosine of at least :data:`SAME`; without an
-    embedder, the same letters) is left out.
+    The judge checks every question: it must be answerable from its passages (or not, as its kind says), and its
+    answer must be right. Near duplicates are left out: a cosine of at least :data:`DUPLICATE_COSINE`, or without
+    an embedder the same letters.
 
     Parameters
     ----------
     judge
-        An LLM: the local judge writes nothing.
+        An LLM; the local judge can't write.
     seed
-        Chooses the passages; the same seed asks the same, and what was asked is in the store.
+        Chooses the passages. The same seed asks the same questions, which are then answered from the store.
 
     Raises
     ------
@@ -69,7 +69,7 @@ async def generate(
         The judge can't write.
     """
     if judge.tasks is not None and "write_cases" not in judge.tasks:
-        raise UsageError(f"generate needs an LLM, and {_is_none(judge)}")
+        raise UsageError(f"generate needs an LLM, and {_not_an_llm(judge)}")
     generated = Generated()
     vectors: list[Any] = []
     plan = _plan(passages, kinds, seed)
@@ -91,13 +91,13 @@ async def generate(
 def _plan(
     passages: Sequence[Passage], kinds: Sequence[Kind], seed: int
 ) -> Iterator[tuple[Kind, tuple[Passage, ...]]]:
-    """Kinds in turn, each over all passages in an order of its own; pairs of neighbours for two hops."""
+    """Kinds in turn, each over all passages in its own random order; two-hop questions take neighbours."""
     singles = [(passage,) for passage in passages]
     pairs = list(pairwise(passages))
     lists: dict[Kind, list[tuple[Passage, ...]]] = {}
     for kind in kinds:
         lists[kind] = [*(pairs if kind == "multi" else singles)]
-        random.Random(f"{seed}:{kind}").shuffle(lists[kind])  # noqa: S311 - no secret
+        random.Random(f"{seed}:{kind}").shuffle(lists[kind])  # noqa: S311 - not for secrets
     for round_ in range(max(map(len, lists.values()), default=0)):
         for kind in kinds:
             if round_ < len(lists[kind]):
@@ -131,7 +131,7 @@ async def _take(
     vector = None
     if not why and embedder is not None:
         [vector] = await embedder.embed([text])
-        if any(_cosine(vector, other) >= SAME for other in vectors):
+        if any(_cosine(vector, other) >= DUPLICATE_COSINE for other in vectors):
             why = "nearly the same as another question"
     if why:
         generated.rejected.append((text, why))
@@ -142,7 +142,7 @@ async def _take(
 
 
 async def _fault(draft: _Draft, judge: Judge) -> str:
-    """Why the question can't be taken; blank where it can."""
+    """Why the question can't be accepted; blank where it can."""
     case, answer = draft.case, draft.case.answer.strip()
     wants_none = draft.kind == "unanswerable"
     if not wants_none and not answer:
@@ -175,17 +175,17 @@ def _question(draft: _Draft) -> Question:
 
 
 async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int = 2) -> list[Question]:
-    """Other ways to ask each question: same reference and relevant ids, ``variant_of`` in their metadata.
+    """Other ways to ask each question, with its reference and relevant ids; ``variant_of`` in the metadata.
 
     Raises
     ------
     JudgeError
         A question got no usable reply.
     UsageError
-        The judge is no LLM.
+        The judge isn't an LLM.
     """
     if judge.tasks is not None and "rephrase" not in judge.tasks:
-        raise UsageError(f"paraphrases need an LLM, and {_is_none(judge)}")
+        raise UsageError(f"paraphrases need an LLM, and {_not_an_llm(judge)}")
     answers = await asyncio.gather(*(judge.ask(Rephrase(each.question, count)) for each in questions))
     found = []
     for question, answered in zip(questions, answers, strict=True):
@@ -196,16 +196,14 @@ async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int
     return found
 
 
-def _is_none(judge: Judge) -> str:
+def _not_an_llm(judge: Judge) -> str:
     return (
-        f"the judge {judge.name!r} is none: set OPENAI_API_KEY and RAGBENCH_JUDGE=openai:MODEL, or a provider in "
+        f"the judge {judge.name!r} is not one: set OPENAI_API_KEY and RAGBENCH_JUDGE=openai:MODEL, or a provider in "
         "ragbench.toml"
     )
 
 
 def _variant(question: Question, text: str, number: int) -> Question:
-    from dataclasses import replace
-
     told = {**question.metadata, "variant_of": question.id, "reviewed": False}
     name = f"{question.id}~{number}"
     return replace(

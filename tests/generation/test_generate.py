@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ragbench import QuestionFileError, load_questions
 from pytest_ragbench.cli.shared import Exit
-from pytest_ragbench.generate.documents import passages
+from pytest_ragbench.generation.documents import passages
 from tests.cli.conftest import Cli, cli
 from tests.servers.openai_server import OpenAIServer, Reply, error
 
