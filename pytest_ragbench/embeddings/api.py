@@ -14,9 +14,8 @@ import numpy as np
 
 from pytest_ragbench.embeddings.base import checked_vectors, quoted
 from pytest_ragbench.embeddings.batches import Batches
-from pytest_ragbench.engine.requests import Sender, Sent
+from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
 from pytest_ragbench.http.api import ApiClient, ApiReply
-from pytest_ragbench.http.client import OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
@@ -49,33 +48,35 @@ class _Item:
 class EmbeddingsAdapter:
     """Embeds one text a call. It is given data only, so any process of the run can do it."""
 
-    def __init__(self, on_close: OnClose) -> None:
-        self._on_close = on_close
+    def __init__(self, engine: Closing) -> None:
+        self._engine = engine
         self._services: dict[tuple[Any, ...], _Service] = {}
 
-    async def embed(self, asked: EmbeddingRequest, text: str, sender: Sender) -> str:
-        """The text's vector, as base64 of little-endian float32.
+    async def fetch(self, call: Call, sender: Sender) -> str:
+        """The vector of the text ``call.body``, as base64 of little-endian float32. ``call.config`` is an
+        :class:`EmbeddingRequest`.
 
         Raises
         ------
         EmbeddingError
             The service refused the text, or sent no vector that can be compared.
         """
+        asked: EmbeddingRequest = call.config
         loop = asyncio.get_running_loop()
         known_by = (asked.endpoint.identity, asked.model, asked.dimensions, asked.timeout, id(loop))
         service = self._services.get(known_by)
         if service is None:
-            service = self._services[known_by] = _Service(asked, self._on_close)
-        return await service.batches.submit(_Item(text, sender))
+            service = self._services[known_by] = _Service(asked, self._engine)
+        return await service.batches.submit(_Item(call.body, sender))
 
 
 class _Service:
     """One model of one service."""
 
-    def __init__(self, asked: EmbeddingRequest, on_close: OnClose) -> None:
+    def __init__(self, asked: EmbeddingRequest, engine: Closing) -> None:
         self._asked = asked
         self._name = f"{asked.endpoint.provider}:{asked.model}"
-        self._client = ApiClient(asked.endpoint, EmbeddingError, on_close)
+        self._client = ApiClient(asked.endpoint, EmbeddingError, engine.on_close)
         self.batches = Batches[_Item, str](self._run, most=_MAX_TEXTS, window=_WINDOW_S)
 
     async def _run(self, items: Sequence[_Item]) -> Sequence[str | Exception]:

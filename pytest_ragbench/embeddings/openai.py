@@ -7,21 +7,17 @@ import base64
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pytest_ragbench.embeddings.api import FLOAT32, EmbeddingRequest, EmbeddingsAdapter
+from pytest_ragbench.embeddings.api import FLOAT32, EmbeddingRequest
 from pytest_ragbench.embeddings.base import Vectors, checked_texts, checked_vectors
-from pytest_ragbench.engine.requests import Request, Sender
+from pytest_ragbench.engine.calls import Call
 from pytest_ragbench.http.endpoints import OPENAI_URL, endpoint_of
-from pytest_ragbench.model.errors import EmbeddingError
 from pytest_ragbench.settings import ProviderSettings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
-
-_adapters: WeakKeyDictionary[Engine, EmbeddingsAdapter] = WeakKeyDictionary()
 
 
 def openai_embedder(
@@ -73,7 +69,6 @@ class OpenAIEmbedder:
             purpose="the embedder of provider",
         )
         self._asked = EmbeddingRequest(endpoint, model, dimensions, settings.timeout)
-        self._adapter = _adapters.setdefault(engine, EmbeddingsAdapter(engine.on_close))
 
     @property
     def name(self) -> str:
@@ -94,25 +89,20 @@ class OpenAIEmbedder:
         return checked_vectors([vectors[text] for text in items], items, self.name)
 
     async def _one(self, text: str) -> Vectors:
-        async def fetch(sender: Sender) -> str:
-            return await self._adapter.embed(self._asked, text, sender)
-
-        fetched = await self._engine.fetch(
-            Request(
-                kind="embedding",
-                provider=self._provider,
-                key={
-                    "url": self._url,
-                    "model": self._asked.model,
-                    "dimensions": self._asked.dimensions,
-                    "text": text,
-                },
-                fetch=fetch,
-                read=lambda payload: self._unpacked(payload, text),
-                scope="store",
-                failure=EmbeddingError,
-            )
+        call = Call(
+            kind="embedding",
+            provider=self._provider,
+            adapter="embeddings",
+            config=self._asked,
+            body=text,
+            key={
+                "url": self._url,
+                "model": self._asked.model,
+                "dimensions": self._asked.dimensions,
+                "text": text,
+            },
         )
+        fetched = await self._engine.fetch(call, lambda payload: self._unpacked(payload, text))
         return fetched.value
 
     def _unpacked(self, payload: Any, text: str) -> Vectors:

@@ -35,7 +35,11 @@ FAILURES: Mapping[str, type[Unscored]] = {
 }
 """What is raised when the retries of a call are used up, by kind."""
 
-ADAPTERS: Mapping[str, str] = {}
+ADAPTERS: Mapping[str, str] = {
+    "chat": "pytest_ragbench.judge.chat:ChatAdapter",
+    "embeddings": "pytest_ragbench.embeddings.api:EmbeddingsAdapter",
+    "rag": "pytest_ragbench.rag.service:RagAdapter",
+}
 """Name -> ``module:class`` of an :class:`Adapter`. A module is imported when a call names its adapter."""
 
 
@@ -52,8 +56,8 @@ class Call:
     adapter
         Who sends it: a name in :data:`ADAPTERS`, or ``module:class``.
     config
-        JSON: endpoint, model, timeouts, headers. Secrets by reference only (the name of an environment
-        variable): every process has the same environment, and a call may be logged.
+        Where to, and how: plain data that can be pickled, the same for many calls. Credentials in it are
+        :class:`~pytest_ragbench.secrets.Secret`, since a call may be logged.
     body
         JSON: what is sent.
     key
@@ -65,7 +69,7 @@ class Call:
     kind: Kind
     provider: str
     adapter: str
-    config: Mapping[str, Any]
+    config: Any
     body: Any
     key: Mapping[str, Any]
     scope: Scope = "store"
@@ -176,11 +180,15 @@ class Adapters:
 
     async def send(self, call: Call, sender: Sender, following: Following | None = None) -> Any:
         """The payload of a call; with ``following``, the payloads of all turns."""
-        adapter = self.named(call.adapter)
-        payload = await adapter.fetch(call, sender)
-        if following is None:
-            return payload
-        payloads = [payload]
-        while (body := following(payloads)) is not None:
-            payloads.append(await adapter.fetch(replace(call, body=body), sender))
-        return payloads
+        return await send_turns(self.named(call.adapter), call, sender, following)
+
+
+async def send_turns(adapter: Adapter, call: Call, sender: Sender, following: Following | None = None) -> Any:
+    """The payload of a call; with ``following``, the payloads of all turns."""
+    payload = await adapter.fetch(call, sender)
+    if following is None:
+        return payload
+    payloads = [payload]
+    while (body := following(payloads)) is not None:
+        payloads.append(await adapter.fetch(replace(call, body=body), sender))
+    return payloads

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, overload
 from pytest_ragbench.engine.backend import Kept
 from pytest_ragbench.engine.board import Budget, Caps
 from pytest_ragbench.engine.books import Books
-from pytest_ragbench.engine.calls import Adapters, Call, Following, Sender
+from pytest_ragbench.engine.calls import Adapter, Adapters, Call, Following, Sender
 from pytest_ragbench.engine.keys import digest_of, payload_text
 from pytest_ragbench.engine.lookahead import Advance, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
@@ -310,6 +310,10 @@ class Engine:
         if running is not None:
             with suppress(Exception):
                 running.thread.wait(running.land(), seconds)
+
+    def adapter(self, name: str) -> Adapter:
+        """The adapter of this name, which may know what a service takes."""
+        return self._start().adapters.named(name)
 
     def on_close(self, close: AsyncCallable) -> None:
         """Await ``close()`` on the loop before it stops, the last registered first."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ragbench.engine.requests import Transient
+from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.messages import one_line
@@ -15,11 +15,14 @@ from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.secrets import Redactor
 
-HEALING = frozenset({408, 409, 429})
-"""Statuses below 500 after which asking again can help."""
 MAX_BYTES = 32 * 2**20
 """Longest body of one reply. A service that never stops sending must not fill the memory."""
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+def can_heal(status: int) -> bool:
+    """Whether asking again may help after a reply with this status."""
+    return status in (408, 409, 429) or status >= 500
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class ApiClient:
             return self._failure(
                 f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
             )
-        if status in HEALING or status >= 500:
+        if can_heal(status):
             return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
         return self._failure(message, code=f"http_{status}", raw=reply.text)
 

@@ -1,7 +1,7 @@
 """The conversation with a chat model about one task: a question, and at most one more.
 
-A conversation is nothing but the list of replies that came: :func:`next_turn` says what follows from
-them. So a stored conversation is read again just as it was read the first time, without a call.
+A conversation is nothing but the list of replies that came: :func:`next_turn` says what follows from them.
+So a stored conversation is read just as it was read the first time, without a call.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from pytest_ragbench.model.errors import JudgeError
 
 R = TypeVar("R", bound=BaseModel)
 
+_MAX_ECHO = 20_000
+"""Characters of an unusable reply that are sent back with the request for a better one."""
+
 
 @dataclass(frozen=True)
 class Turn(Generic[R]):
@@ -39,108 +42,83 @@ class Done(Generic[R]):
     reply: R
 
 
+@dataclass(frozen=True)
+class Heard(Generic[R]):
+    """A typed reply, and the strings that it was read from."""
+
+    reply: R
+    said: tuple[str, ...]
+
+
+class Conversation(Generic[R]):
+    """One conversation about one task. The opening is rendered once, and replies that ended the conversation
+    are not read a second time just because they have been stored meanwhile.
+    """
+
+    def __init__(self, task: Task[R]) -> None:
+        self._task = task
+        self.first: Turn[R] = Turn(task, render(task))
+        self._ended: tuple[list[RawReply], R] | None = None
+
+    def following(self, replies: Sequence[RawReply]) -> Turn[R] | None:
+        """What is to be sent after these replies; None where they are enough.
+
+        Raises
+        ------
+        JudgeError
+            There is nothing to be had: refused, or unusable twice.
+        """
+        turn = next_turn(self._task, replies)
+        if isinstance(turn, Turn):
+            return turn
+        self._ended = list(replies), turn.reply
+        return None
+
+    def read(self, replies: Sequence[RawReply]) -> Heard[R]:
+        """The typed reply that a conversation ended with.
+
+        Raises
+        ------
+        JudgeError
+            It did not end well.
+        """
+        said = tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
+        # Compared, since another process may have stored other replies to the same question.
+        if self._ended is not None and self._ended[0] == replies:
+            return Heard(self._ended[1], said)
+        return Heard(read_conversation(self._task, replies), said)
+
+
 Complete = Callable[[Turn[Any]], Awaitable[RawReply]]
 """Sends one turn and returns what came back."""
 
 
-async def ask(task: Task[R], complete: Complete, *, quoted: Sequence[str] | None = None) -> R:
-    """The typed reply to a task; asks once more where the first reply can't be used.
+async def converse(talk: Conversation[Any], complete: Complete) -> list[RawReply]:
+    """The replies of a conversation that ended well; asks once more where the first can't be used.
 
     Raises
     ------
     JudgeError
         Refused, or unusable twice.
     """
-    return read_conversation(task, await converse(task, complete, quoted=quoted), quoted=quoted)
-
-
-async def converse(
-    task: Task[Any], complete: Complete, *, quoted: Sequence[str] | None = None
-) -> list[RawReply]:
-    """The replies of a conversation that ended well; see :func:`ask`."""
-    return (await _held(task, complete, quoted))[0]
-
-
-async def _held(
-    task: Task[R],
-    complete: Complete,
-    quoted: Sequence[str] | None = None,
-    opening: list[Message] | None = None,
-) -> tuple[list[RawReply], R]:
     replies: list[RawReply] = []
-    turn: Turn[R] | Done[R] = Turn(task, opening) if opening else next_turn(task, replies, quoted=quoted)
-    while isinstance(turn, Turn):
+    turn: Turn[Any] | None = talk.first
+    while turn is not None:
         replies.append(await complete(turn))
-        turn = next_turn(task, replies, quoted=quoted)
-    return replies, turn.reply
+        turn = talk.following(replies)
+    return replies
 
 
-def read_conversation(
-    task: Task[R], replies: Sequence[RawReply], *, quoted: Sequence[str] | None = None
-) -> R:
-    """The typed reply that a conversation ended with.
-
-    Raises
-    ------
-    JudgeError
-        It did not end well.
-    """
-    end = next_turn(task, replies, quoted=quoted)
+def read_conversation(task: Task[R], replies: Sequence[RawReply]) -> R:
+    """See :meth:`Conversation.read`."""
+    end = next_turn(task, replies)
     if isinstance(end, Turn):
         raise JudgeError("the conversation with the judge is not finished", code="incomplete")
     return end.reply
 
 
-@dataclass(frozen=True)
-class Heard(Generic[R]):
-    """A typed reply, and the texts that it was read from."""
-
-    reply: R
-    said: tuple[str, ...]
-
-
-def hear(task: Task[R], replies: Sequence[RawReply]) -> Heard[R]:
-    """:func:`read_conversation`, with what was said."""
-    return Heard(read_conversation(task, replies), _texts(replies))
-
-
-def _texts(replies: Sequence[RawReply]) -> tuple[str, ...]:
-    return tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
-
-
-class Conversation(Generic[R]):
-    """One conversation about one task: ``opening`` is rendered once, for whoever needs it, and what came last
-    is read once, though it is read again from what was kept of it.
-    """
-
-    def __init__(self, task: Task[R]) -> None:
-        self._task = task
-        self.opening = render(task)
-        self._ended: tuple[list[RawReply], R] | None = None
-
-    async def hold(self, complete: Complete) -> list[RawReply]:
-        """See :func:`converse`."""
-        self._ended = await _held(self._task, complete, opening=self.opening)
-        return self._ended[0]
-
-    def read(self, replies: Sequence[RawReply]) -> Heard[R]:
-        """See :func:`hear`."""
-        if self._ended is not None and self._ended[0] == replies:
-            return Heard(self._ended[1], _texts(replies))
-        return hear(self._task, replies)
-
-
-def next_turn(
-    task: Task[R], replies: Sequence[RawReply], *, quoted: Sequence[str] | None = None
-) -> Turn[R] | Done[R]:
+def next_turn(task: Task[R], replies: Sequence[RawReply]) -> Turn[R] | Done[R]:
     """What follows from the replies so far: the next thing to send, or the typed reply.
-
-    Parameters
-    ----------
-    task, replies
-        What was asked, and what came back.
-    quoted
-        The texts under judgement, which replies may quote; those of the task by default.
 
     Raises
     ------
@@ -149,10 +127,10 @@ def next_turn(
     """
     if not replies:
         return Turn(task, render(task))
-    if task.one_word:  # as often as it is asked, the answer is the same
+    if task.one_word:  # asked again, it would say the same
         return Done(cast("R", _word(task, replies[0])))
-    texts = texts_of(task.data()) if quoted is None else quoted
-    first = _Read(task, replies[0], texts)
+    quotable = texts_of(task.data())
+    first = _Read(task, replies[0], quotable)
     if first.value is not None:
         return Done(first.value)
     if first.code in ("refused", "content_filter"):
@@ -161,10 +139,10 @@ def next_turn(
     if len(replies) == 1:
         return _second_turn(task, rest, first)
     if rest is None or first.payload is None:
-        second = _Read(task, replies[1], texts)
+        second = _Read(task, replies[1], quotable)
         problem = second.problem
     else:
-        second = _Read(rest, replies[1], texts)
+        second = _Read(rest, replies[1], quotable)
         if second.value is not None and second.payload is not None:
             # Both parts were read, and the second holds just the numbers that the first lacked.
             return Done(task.read(task.merge(first.payload, second.payload)))
@@ -187,17 +165,17 @@ def _second_turn(task: Task[R], rest: Task[R] | None, first: _Read[R]) -> Turn[R
     if first.code == "truncated":
         return Turn(task, render(task), room=2)
     said = (first.raw["content"] or "").strip()
-    echo: list[Message] = [{"role": "assistant", "content": said[:20_000]}] if said else []
+    echo: list[Message] = [{"role": "assistant", "content": said[:_MAX_ECHO]}] if said else []
     return Turn(task, [*render(task), *echo, correction(task, first.problem)])
 
 
 class _Read(Generic[R]):
     """One reply read: ``value``, or ``code`` and ``problem`` (one line, naming the field).
 
-    ``payload`` is the JSON object where there was one.
+    ``payload`` is the JSON object where there was one; ``quotable``, the texts that a reply may quote.
     """
 
-    def __init__(self, task: Task[R], raw: RawReply, quoted: Sequence[str]) -> None:
+    def __init__(self, task: Task[R], raw: RawReply, quotable: Sequence[str]) -> None:
         self.raw = raw
         self.payload: Mapping[str, Any] | None = None
         self.value: R | None = None
@@ -208,7 +186,7 @@ class _Read(Generic[R]):
                 finish_reason=raw["finish_reason"],
                 refusal=raw["refusal"],
                 expected=tuple(task.reply_schema().get("required", ())),
-                quoted=quoted,
+                quoted=quotable,
             )
             self.value = task.read(self.payload)
         except UnreadableReply as error:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.engine.requests import Request, Sender, Sent
+from pytest_ragbench.engine.calls import Call, Sender, Sent
 from pytest_ragbench.http.messages import one_line
-from pytest_ragbench.judge.asking import Conversation, Heard, Turn, converse, hear
+from pytest_ragbench.judge.asking import Conversation, Turn, converse
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.completions import RawReply, completion_of, text_of
 from pytest_ragbench.judge.rendering import prompt_version
@@ -67,13 +67,12 @@ class CallableJudge:
 
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
+        talk = Conversation(task)
         if self._engine is None:
-            heard = hear(task, await converse(task, self._call))
+            heard = talk.read(await converse(talk, self._call))
             return Answered(heard.reply, self.name, said=heard.said)
 
-        talk = Conversation(task)
-
-        async def fetch(sender: Sender) -> list[RawReply]:
+        async def send(sender: Sender) -> list[RawReply]:
             async def complete(turn: Turn[Any]) -> RawReply:
                 async def attempt() -> Sent:
                     return Sent(await self._call(turn))
@@ -81,24 +80,24 @@ class CallableJudge:
                 reply: RawReply = (await sender(attempt)).payload
                 return reply
 
-            return await talk.hold(complete)
+            return await converse(talk, complete)
 
         key = getattr(self._function, "ragbench_key", None)
-        request: Request[Heard[R]] = Request(
+        call = Call(
             kind="judge",
             provider=f"judge:{self.name}",
+            adapter="function",
+            config=None,
+            body=talk.first.messages,
             key={
                 "key": key,
                 "prompt": [task.name, prompt_version(task)],
-                "messages": talk.opening,
+                "messages": talk.first.messages,
                 "vote": task.vote,
             },
-            fetch=fetch,
-            read=talk.read,
             scope="none" if key is None else "run" if task.fresh else "store",
-            failure=JudgeError,
         )
-        got = await self._engine.fetch(request)
+        got = await self._engine.fetch(call, talk.read, send=send)
         return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
 
     async def _call(self, turn: Turn[Any]) -> RawReply:

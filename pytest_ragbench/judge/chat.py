@@ -11,19 +11,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
-from weakref import WeakKeyDictionary
+from typing import Any, TypedDict
 
-from pytest_ragbench.engine.requests import Sender, Sent
+from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
 from pytest_ragbench.http.api import ApiClient, ApiReply
-from pytest_ragbench.http.client import OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.completions import RawReply, completion_of
 from pytest_ragbench.model.errors import JudgeError
-
-if TYPE_CHECKING:
-    from pytest_ragbench.engine.core import Engine
 
 DEFAULT_TOP_LOGPROBS = 20
 """Of how many tokens the probability is asked: the most that OpenAI gives."""
@@ -68,8 +63,8 @@ class RequestForm:
 class ChatAdapter:
     """Sends chat completions. It is given data only, so any process of the run can do it."""
 
-    def __init__(self, on_close: OnClose) -> None:
-        self._on_close = on_close
+    def __init__(self, engine: Closing) -> None:
+        self._engine = engine
         self._clients: dict[str, ApiClient] = {}
         self._forms: dict[tuple[str, str, str], RequestForm] = {}
 
@@ -77,14 +72,19 @@ class ChatAdapter:
         """The form that the service takes, as far as it is known."""
         return self._forms.get(_known_by(endpoint, asked)) or _first_form(asked)
 
-    async def complete(self, endpoint: Endpoint, asked: ChatRequest, sender: Sender) -> RawReply:
-        """One reply; more than one call only while the service refuses parts of the request.
+    async def fetch(self, call: Call, sender: Sender) -> RawReply:
+        """One reply; more than one request only while the service refuses parts of it.
+
+        ``call.config`` is an :class:`~pytest_ragbench.http.endpoints.Endpoint`, ``call.body`` a
+        :class:`ChatRequest`.
 
         Raises
         ------
         JudgeError
             There was no usable completion.
         """
+        endpoint: Endpoint = call.config
+        asked: ChatRequest = call.body
         client = self._client(endpoint)
         await client.ready()
         while True:
@@ -102,16 +102,8 @@ class ChatAdapter:
     def _client(self, endpoint: Endpoint) -> ApiClient:
         client = self._clients.get(endpoint.identity)
         if client is None:
-            client = self._clients[endpoint.identity] = ApiClient(endpoint, JudgeError, self._on_close)
+            client = self._clients[endpoint.identity] = ApiClient(endpoint, JudgeError, self._engine.on_close)
         return client
-
-
-_adapters: WeakKeyDictionary[Engine, ChatAdapter] = WeakKeyDictionary()
-
-
-def adapter_of(engine: Engine) -> ChatAdapter:
-    """The engine's adapter: what a service refused is remembered for all its judges."""
-    return _adapters.setdefault(engine, ChatAdapter(engine.on_close))
 
 
 def _known_by(endpoint: Endpoint, asked: ChatRequest) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
-from pytest_ragbench.engine.requests import Sent
+from pytest_ragbench.engine.calls import Sent
 
 _MAX_POSITIONS = 4
 """How many tokens' log probabilities are kept: as many as a word of yes or no may take."""

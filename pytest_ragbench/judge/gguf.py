@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import struct
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from pytest_ragbench.engine.calls import Call, Sender, send_turns
 from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.gguf_server import Model, address_of
@@ -25,9 +27,6 @@ from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettin
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
-    from pytest_ragbench.engine.requests import Sender
-    from pytest_ragbench.judge.asking import Turn
-    from pytest_ragbench.judge.completions import RawReply
 
 PROVIDER = "gguf"
 DEFAULT_CONTEXT = 8192
@@ -89,21 +88,31 @@ class GgufJudge(OpenAIJudge):
         """The file's content in the place of an address: where the file lies does not matter."""
         return {**super()._key(task, messages), "url": "gguf", "model": self._identity}
 
-    async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
-        if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load
-            self._endpoint = await asyncio.to_thread(self._start)
-            self._started = True
-        try:
-            return await super()._complete(turn, sender)
-        except JudgeError as error:
-            if "exceed_context_size" not in (error.raw or ""):
-                raise
-            raise JudgeError(
-                f"{str(error).partition(chr(10))[0]}; gguf.n_ctx is {self._file.n_ctx}: set it higher, as far as the "
-                "model goes, or retrieve shorter chunks",
-                code="context_length",
-                raw=error.raw,
-            ) from None
+    def _own_sending(
+        self, call: Call, following: Callable[[Sequence[Any]], Any]
+    ) -> Callable[[Sender], Awaitable[Any]]:
+        async def send(sender: Sender) -> Any:
+            if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load
+                self._endpoint = await asyncio.to_thread(self._start)
+                self._started = True
+            try:
+                return await send_turns(
+                    self._engine.adapter(call.adapter),
+                    replace(call, config=self._endpoint),
+                    sender,
+                    following,
+                )
+            except JudgeError as error:
+                if "exceed_context_size" not in (error.raw or ""):
+                    raise
+                raise JudgeError(
+                    f"{str(error).partition(chr(10))[0]}; gguf.n_ctx is {self._file.n_ctx}: set it higher, as far as "
+                    "the model goes, or retrieve shorter chunks",
+                    code="context_length",
+                    raw=error.raw,
+                ) from None
+
+        return send
 
     def _start(self) -> Endpoint:
         address = address_of(self._file)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.engine.requests import Request, Sender
+from pytest_ragbench.engine.calls import Call, Sender
 from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
-from pytest_ragbench.judge.asking import Conversation, Heard, Turn
+from pytest_ragbench.judge.asking import Conversation, Turn
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.chat import ChatRequest, adapter_of
-from pytest_ragbench.judge.completions import RawReply
+from pytest_ragbench.judge.chat import ChatAdapter, ChatRequest
 from pytest_ragbench.judge.one_word import verdict_tokens
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.schemas import strict_schema
-from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.secrets import fingerprinted, is_secret_name
 from pytest_ragbench.settings import ProviderSettings
 
@@ -75,7 +74,6 @@ class OpenAIJudge:
         self._model = model
         self._engine = engine
         self._endpoint = endpoint
-        self._adapter = adapter_of(engine)
 
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
@@ -83,29 +81,37 @@ class OpenAIJudge:
     @property
     def output_taken(self) -> str:
         """How replies are asked for: ``"json_schema"``, ``"json_object"`` or ``"prompt"``. Known after a call."""
-        return self._adapter.form(self._endpoint, self._request([], 1, None)).output
+        adapter = self._engine.adapter("chat")
+        assert isinstance(adapter, ChatAdapter)
+        return adapter.form(self._endpoint, self._request([], 1, None)).output
 
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
         talk = Conversation(task)
-
-        async def fetch(sender: Sender) -> list[RawReply]:
-            return await talk.hold(lambda turn: self._complete(turn, sender))
-
-        request: Request[Heard[R]] = Request(
+        call = Call(
             kind="judge",
             provider=self._provider,
-            key=self._key(task, talk.opening),
-            fetch=fetch,
-            read=talk.read,
+            adapter="chat",
+            config=self._endpoint,
+            body=self._turn(talk.first),
+            key=self._key(task, talk.first.messages),
             scope="run" if task.fresh else "store",
-            failure=JudgeError,
         )
-        got = await self._engine.fetch(request)
+
+        def following(replies: Sequence[Any]) -> ChatRequest | None:
+            turn = talk.following(replies)
+            return None if turn is None else self._turn(turn)
+
+        got = await self._engine.fetch(
+            call, talk.read, following=following, send=self._own_sending(call, following)
+        )
         return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
 
-    async def _complete(self, turn: Turn[Any], sender: Sender) -> RawReply:
-        return await self._adapter.complete(self._endpoint, self._turn(turn), sender)
+    def _own_sending(
+        self, call: Call, following: Callable[[Sequence[Any]], ChatRequest | None]
+    ) -> Callable[[Sender], Awaitable[Any]] | None:
+        """What sends the call in the place of its adapter, where something has to be done before or after."""
+        return None
 
     def _key(self, task: Task[Any], messages: list[Message]) -> dict[str, Any]:
         """What shapes the reply. No threshold, no test, no secret."""

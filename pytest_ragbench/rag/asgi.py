@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 import yarl
 
-from pytest_ragbench.engine.requests import Sender
+from pytest_ragbench.engine.calls import Sender
 from pytest_ragbench.http.client import HttpReply
 from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
-from pytest_ragbench.rag.service import ServiceClient
+from pytest_ragbench.rag.service import Sending, ServiceClient
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class AsgiRetriever(HttpRetriever):
         """``ASGI my_app:app GET /llm/search-rag?questions=...``."""
         return f"ASGI {self._called} {super().name.replace(f'http://{_HOST}', '')}"
 
-    async def _send(self, url: str, body: Any, sender: Sender) -> Any:
-        return await self._client.ask(url, body, sender)
+    def _own_sending(self, sending: Sending) -> Callable[[Sender], Awaitable[Any]]:
+        return lambda sender: self._client.ask(sending, sender)
 
 
 class AsgiTransport:

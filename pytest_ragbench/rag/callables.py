@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.engine.requests import Request, Sender, Sent, Transient
+from pytest_ragbench.engine.calls import Call, Sender, Sent, Transient
 from pytest_ragbench.model.errors import EndpointError, RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.mapping import BadReply, ReplyReader, found_in
@@ -56,20 +56,19 @@ class CallableRetriever:
     async def ask(self, question: Question) -> RagSample:
         """Call the function; see :class:`~pytest_ragbench.rag.Retriever`."""
 
-        async def fetch(send: Sender) -> Any:
-            return (await send(lambda: self._attempt(question))).payload
+        async def send(sender: Sender) -> Any:
+            return (await sender(lambda: self._attempt(question))).payload
 
-        fetched = await self._engine.fetch(
-            Request(
-                kind="rag",
-                provider="rag",
-                key={"callable": self.name, "question": question.question},
-                fetch=fetch,
-                read=self._read,
-                scope="none",
-                failure=EndpointError,
-            )
+        call = Call(
+            kind="rag",
+            provider="rag",
+            adapter="function",
+            config=None,
+            body=question.question,
+            key={"callable": self.name, "question": question.question},
+            scope="none",
         )
+        fetched = await self._engine.fetch(call, self._read, send=send)
         found, latency = fetched.value
         return sample_from(question, **{"latency": latency, **found})
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from pytest_ragbench.engine.requests import Transient
+from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EndpointError, UsageError
 

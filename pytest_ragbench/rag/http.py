@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakKeyDictionary
 
-from pytest_ragbench.engine.requests import Request, Sender
+from pytest_ragbench.engine.calls import Call, Scope, Sender
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, found_in
 from pytest_ragbench.rag.replies import read_reply
-from pytest_ragbench.rag.service import RagAdapter, Service, bad_reply
+from pytest_ragbench.rag.service import Sending, Service, bad_reply
 from pytest_ragbench.rag.sessions import turns_before
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.secrets import Redactor, Secret, fingerprint, is_secret_name
@@ -21,8 +20,6 @@ from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
-
-_adapters: WeakKeyDictionary[Engine, RagAdapter] = WeakKeyDictionary()
 
 
 def http_retriever(
@@ -99,7 +96,7 @@ class HttpRetriever:
     def __init__(self, settings: RagSettings, engine: Engine, headers: Headers) -> None:
         self._target = target_of(settings)
         self._reader = ReplyReader(settings.reply)
-        self._scope = "store" if settings.reuse_answers else "run"
+        self._scope: Scope = "store" if settings.reuse_answers else "run"
         self._key_headers = dict(headers.key)
         self._engine = engine
         self._service = Service(
@@ -127,35 +124,30 @@ class HttpRetriever:
         session = question.session if target.tells_session else None
         # A service remembers its sessions, and the next run has to begin a new one.
         sent = f"{session}-{self._engine.run_id[:8]}" if session is not None else None
-        url, body = target.url(text, sent), target.filled_body(text, sent)
+        sending: Sending = {"url": target.url(text, sent), "body": target.filled_body(text, sent)}
         earlier = [turn.question for turn in turns_before(question)] if session is not None else []
-
-        async def fetch(sender: Sender) -> Any:
-            return await self._send(url, body, sender)
-
-        fetched = await self._engine.fetch(
-            Request(
-                kind="rag",
-                provider="rag",
-                key={
-                    "method": target.method,
-                    "url": target.key_url(text, session),
-                    "body": target.key_body(text, session),
-                    "headers": self._key_headers,
-                    **({"earlier": earlier} if earlier else {}),
-                },
-                fetch=fetch,
-                read=self._read,
-                scope=self._scope,  # type: ignore[arg-type]
-                failure=EndpointError,
-            )
+        call = Call(
+            kind="rag",
+            provider="rag",
+            adapter="rag",
+            config=self._service,
+            body=sending,
+            key={
+                "method": target.method,
+                "url": target.key_url(text, session),
+                "body": target.key_body(text, session),
+                "headers": self._key_headers,
+                **({"earlier": earlier} if earlier else {}),
+            },
+            scope=self._scope,
         )
+        fetched = await self._engine.fetch(call, self._read, send=self._own_sending(sending))
         reply, latency = fetched.value
         return sample_from(question, **found_in(reply), latency=latency, cached=fetched.cached)
 
-    async def _send(self, url: str, body: Any, sender: Sender) -> Any:
-        adapter = _adapters.setdefault(self._engine, RagAdapter(self._engine.on_close))
-        return await adapter.ask(self._service, url, body, sender)
+    def _own_sending(self, sending: Sending) -> Callable[[Sender], Awaitable[Any]] | None:
+        """What sends in the place of the adapter, where only this process can."""
+        return None
 
     def _read(self, payload: Any) -> tuple[Reply, float]:
         try:

@@ -9,14 +9,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 from urllib.parse import urljoin, urlsplit
 
 import yarl
 
-from pytest_ragbench.engine.requests import Sender, Sent, Transient
-from pytest_ragbench.http.api import HEALING
-from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
+from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
+from pytest_ragbench.http.api import can_heal
+from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import EndpointError, UsageError
@@ -49,6 +49,13 @@ class Service:
         return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+class Sending(TypedDict):
+    """What is sent for one question: the whole URL, and the JSON body or None."""
+
+    url: str
+    body: Any
+
+
 class Transport(Protocol):
     """What carries a request to the service: HTTP, or a call of an ASGI app in this process."""
 
@@ -72,18 +79,19 @@ class Transport(Protocol):
 class RagAdapter:
     """Asks RAG services. It is given data only, so any process of the run can do it."""
 
-    def __init__(self, on_close: OnClose) -> None:
-        self._on_close = on_close
+    def __init__(self, engine: Closing) -> None:
+        self._engine = engine
         self._clients: dict[str, ServiceClient] = {}
 
-    async def ask(self, service: Service, url: str, body: Any, sender: Sender) -> dict[str, Any]:
-        """See :meth:`ServiceClient.ask`."""
+    async def fetch(self, call: Call, sender: Sender) -> dict[str, Any]:
+        """See :meth:`ServiceClient.ask`. ``call.config`` is a :class:`Service`, ``call.body`` a :class:`Sending`."""
+        service: Service = call.config
         client = self._clients.get(service.identity)
         if client is None:
             redact = Redactor(service.secrets)
-            transport = HttpClient(service.url, service.headers, redact, self._on_close)
+            transport = HttpClient(service.url, service.headers, redact, self._engine.on_close)
             client = self._clients[service.identity] = ServiceClient(service, transport)
-        return await client.ask(url, body, sender)
+        return await client.ask(call.body, sender)
 
 
 class ServiceClient:
@@ -94,7 +102,7 @@ class ServiceClient:
         self._transport = transport
         self._redact = Redactor(service.secrets)
 
-    async def ask(self, url: str, body: Any, sender: Sender) -> dict[str, Any]:
+    async def ask(self, sending: Sending, sender: Sender) -> dict[str, Any]:
         """The reply as it is stored: ``status``, ``content_type``, ``text`` (credentials masked), ``latency``
         (seconds). It is mapped to an answer later, so that another mapping needs no new call.
 
@@ -104,7 +112,9 @@ class ServiceClient:
             The service refused, or sent something that can't be read as text.
         """
         await self._transport.ready()
-        payload: dict[str, Any] = (await sender(lambda: self._attempt(url, body))).payload
+        payload: dict[str, Any] = (
+            await sender(lambda: self._attempt(sending["url"], sending["body"]))
+        ).payload
         return payload
 
     async def _attempt(self, url: str, body: Any) -> Sent:
@@ -189,7 +199,7 @@ class ServiceClient:
     def _failure(self, payload: Mapping[str, Any], wait: float | None) -> Exception:
         status, text = int(payload["status"]), str(payload["text"])
         message = f"{self._service.name} replied {status}: {one_line(text) or 'empty body'}"
-        if status in HEALING or status >= 500:
+        if can_heal(status):
             return Transient(message, code=f"http_{status}", retry_after=wait)
         return EndpointError(message, code=f"http_{status}", raw=text)
 

@@ -123,7 +123,9 @@ def test_base_url_from_the_environment(engine: Engine, service: Service) -> None
     assert service.seen[0].headers["Authorization"] == f"Bearer {SECRET}"
 
 
-@pytest.mark.parametrize("act", [drop, reply("busy", status=429), reply("down", status=503)])
+@pytest.mark.parametrize(
+    "act", [drop, reply("busy", status=429), reply("broken", status=500), reply("down", status=503)]
+)
 def test_what_can_heal(engine: Engine, service: Service, waits: list[float], act: Act) -> None:
     service.acts = [act, embedding()]
     assert embed(engine, service, ["a"]).tolist() == [vector("a")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.judge.asking import Conversation, Turn, ask, converse, read_conversation
+from pytest_ragbench.judge.asking import Conversation, Turn, converse, read_conversation
 from pytest_ragbench.judge.completions import RawReply
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, WriteQuestions
 from pytest_ragbench.model.errors import JudgeError
@@ -33,15 +33,20 @@ class Scripted:
         return self.replies[min(len(self.turns), len(self.replies)) - 1]
 
 
+def ask(task: Any, complete: Any) -> Any:
+    talk = Conversation(task)
+    return talk.read(asyncio.run(converse(talk, complete))).reply
+
+
 def run(task: Any, *replies: RawReply) -> tuple[Any, Scripted]:
     judge = Scripted(*replies)
-    return asyncio.run(ask(task, judge)), judge
+    return ask(task, judge), judge
 
 
 def fails(task: Any, *replies: RawReply) -> tuple[JudgeError, Scripted]:
     judge = Scripted(*replies)
     with pytest.raises(JudgeError) as caught:
-        asyncio.run(ask(task, judge))
+        ask(task, judge)
     return caught.value, judge
 
 
@@ -69,6 +74,12 @@ def test_a_bad_reply_is_asked_for_again_naming_the_fault() -> None:
 def test_an_empty_reply_is_not_echoed() -> None:
     _, judge = run(GRADE, raw(None), raw(GOOD))
     assert [message["role"] for message in judge.turns[1].messages] == ["system", "user", "user"]
+
+
+def test_a_long_reply_is_echoed_in_part() -> None:
+    """The model's context has to hold it beside the question."""
+    _, judge = run(GRADE, raw(" \n" + "x" * 30_000), raw(GOOD))
+    assert judge.turns[1].messages[2] == {"role": "assistant", "content": "x" * 20_000}
 
 
 @pytest.mark.parametrize(
@@ -120,6 +131,7 @@ def test_refusals_are_not_argued_with(reply: RawReply, code: str, names: str) ->
     error, judge = fails(GRADE, reply)
     assert (error.code, len(judge.turns)) == (code, 1)
     assert names in str(error)
+    assert "judge's reply" not in str(error)  # the message has quoted the refusal already
 
 
 def test_verdicts_in_any_order_and_shape() -> None:
@@ -185,7 +197,7 @@ def test_a_quoted_verdict_is_not_taken_for_the_judges() -> None:
 def test_a_kept_conversation_is_read_again_without_a_call() -> None:
     kept = [raw(verdicts(1, 1, 1)), raw(verdicts(0, 1, first=4))]
     judge = Scripted(*kept)
-    payload = json.loads(json.dumps(asyncio.run(converse(VERIFY, judge))))
+    payload = json.loads(json.dumps(asyncio.run(converse(Conversation(VERIFY), judge))))
     assert payload == kept
     assert [v.verdict for v in read_conversation(VERIFY, payload).in_order()] == [True] * 3 + [False, True]
     for cut in ([], kept[:1], [raw("x"), raw("y")]):
@@ -196,7 +208,7 @@ def test_a_kept_conversation_is_read_again_without_a_call() -> None:
 def test_a_conversation_reads_what_it_is_given() -> None:
     """Not what it has held itself, where another process has kept something else."""
     talk = Conversation(VERIFY)
-    held = asyncio.run(talk.hold(Scripted(raw(verdicts(1, 1, 1, 1, 1)))))
+    held = asyncio.run(converse(talk, Scripted(raw(verdicts(1, 1, 1, 1, 1)))))
     for payload, expected in ((held, 1), ([raw(verdicts(0, 0, 0, 0, 0))], 0)):
         heard = talk.read(json.loads(json.dumps(payload)))
         assert [verdict.verdict for verdict in heard.reply.in_order()] == [bool(expected)] * 5
@@ -215,4 +227,4 @@ def test_errors_of_the_caller_pass() -> None:
         raise JudgeError("down", code="timeout")
 
     with pytest.raises(JudgeError, match="down"):
-        asyncio.run(ask(GRADE, down))
+        ask(GRADE, down)

@@ -52,7 +52,7 @@ class Noting:
     def on_close(self, close: object) -> None:
         pass
 
-    async def fetch(self, request: Any) -> Any:
+    async def fetch(self, request: Any, *how: Any, **more: Any) -> Any:
         self.digests.append(digest_of(request, self.run_id))
         raise Noted
 

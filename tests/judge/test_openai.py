@@ -135,7 +135,11 @@ def test_parameters_of_newer_models(engine: Engine) -> None:
 def test_a_bad_reply_is_asked_for_again(engine: Engine) -> None:
     with OpenAIServer([{"answer_correctness": 9, "groundedness": 1}, GOOD]) as server:
         assert ask(server, engine).usage.calls == 2
-        assert "9 is not a number in the range 0..1" in server.requests[1]["messages"][-1]["content"]
+        first, second = (request["messages"] for request in server.requests)
+        assert second[: len(first)] == first
+        assert [message["role"] for message in second[len(first) :]] == ["assistant", "user"]
+        assert json.loads(second[-2]["content"]) == {"answer_correctness": 9, "groundedness": 1}
+        assert "9 is not a number in the range 0..1" in second[-1]["content"]
 
 
 def test_only_missing_verdicts_are_asked_for_again(engine: Engine) -> None:
@@ -215,7 +219,7 @@ def test_replies_that_are_none(engine: Engine, reply: Reply, code: str, calls: i
         assert server.calls == calls
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 499])
 def test_what_can_not_heal_is_not_retried(engine: Engine, status: int) -> None:
     with OpenAIServer([error(status, "it is so")]) as server:
         failure = fails(server, engine)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.engine.requests import Request
 from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.model.samples import Location, Question, RagSample
 from pytest_ragbench.rag import http_retriever
@@ -114,7 +113,7 @@ def test_no_secret_is_in_the_key() -> None:
     keys: list[str] = []
 
     class Watching(Engine):
-        async def fetch(self, request: Request[Any]) -> Any:
+        async def fetch(self, request: Any, *how: Any, **more: Any) -> Any:
             keys.append(json.dumps(request.key))
             raise EndpointError("seen")
 
