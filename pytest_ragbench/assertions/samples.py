@@ -1,21 +1,23 @@
-"""The helpers that tests call."""
+"""Helpers for one sample whose metric is an argument, or that assert more than one threshold."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragbench import runtime
-from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.runtime import Result, Runtime
 from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, score_all
+from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
 
+@helper(HelperSpec(name="score", metric_from="name", asserted=False, threshold_from=None))
 def score(
     name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any
 ) -> Score:
@@ -39,6 +41,7 @@ def score(
         Judge or embedder failed, or the metric is undefined for this sample.
     """
     __tracebackhide__ = True
+    refuse_swapped("score", name, sample)
     here = runtime.current()
     request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
     prepared = prepare(here, request)
@@ -47,11 +50,13 @@ def score(
     return found
 
 
+@helper(HelperSpec(name="score", metric_from="name", asserted=False, threshold_from=None))
 async def ascore(
     name: str, sample: RagSample, *, judge: object = None, embedder: object = None, **options: Any
 ) -> Score:
     """:func:`score` for async code: the running loop is not blocked."""
     __tracebackhide__ = True
+    refuse_swapped("ascore", name, sample)
     here = runtime.current()
     request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
     prepared = prepare(here, request)
@@ -60,6 +65,7 @@ async def ascore(
     return found
 
 
+@helper(HelperSpec(name="assert_metric", metric_from="name"))
 def assert_metric(
     name: str,
     sample: RagSample,
@@ -84,6 +90,7 @@ def assert_metric(
         Judge or embedder failed, or the metric is undefined for this sample.
     """
     __tracebackhide__ = True
+    refuse_swapped("assert_metric", name, sample)
     here = runtime.current()
     request = ScoreRequest(
         metric=name, sample=sample, options=options, threshold=threshold, asserted=True, judge=judge,
@@ -95,6 +102,7 @@ def assert_metric(
     return found
 
 
+@helper(HelperSpec(name="assert_quality", threshold_from=None, many_from=("wanted", "thresholds")))
 def assert_quality(
     sample: RagSample,
     wanted: Mapping[str, ThresholdLike] | None = None,
@@ -151,6 +159,7 @@ def assert_quality(
     }
 
 
+@helper(HelperSpec(name="assert_metric", metric_from="name"))
 async def aassert_metric(
     name: str, sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
 ) -> Score:
@@ -159,6 +168,7 @@ async def aassert_metric(
     return await asyncio.to_thread(assert_metric, name, sample, threshold, **options)
 
 
+@helper(HelperSpec(name="assert_quality", threshold_from=None, many_from=("wanted", "thresholds")))
 async def aassert_quality(
     sample: RagSample, wanted: Mapping[str, ThresholdLike] | None = None, **thresholds: Any
 ) -> dict[str, Score]:
@@ -167,28 +177,33 @@ async def aassert_quality(
     return await asyncio.to_thread(assert_quality, sample, wanted, **thresholds)
 
 
-def assert_faithfulness(sample: RagSample, threshold: ThresholdLike | None = None, **options: Any) -> Score:
-    """Assert the share of the answer's claims that the chunks support; see :func:`assert_metric`."""
-    __tracebackhide__ = True
-    return assert_metric("faithfulness", sample, threshold, **options)
-
-
-def assert_answer_relevancy(
-    sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
+@helper(HelperSpec(name="assert_rouge", metric="rougeL", metric_from="kind"))
+def assert_rouge(
+    sample: RagSample,
+    threshold: ThresholdLike | None = None,
+    kind: Literal["rouge1", "rouge2", "rougeL"] = "rougeL",
+    *,
+    judge: object = None,
+    embedder: object = None,
+    **options: Any,
 ) -> Score:
-    """Assert that the answer addresses the question; see :func:`assert_metric`."""
+    """Assert the share of words, pairs of words, or the longest common run of words (default).
+
+    Options are those of ``assert_rougeL``; raises as :func:`assert_metric`.
+    """
     __tracebackhide__ = True
-    return assert_metric("answer_relevancy", sample, threshold, **options)
+    return assert_metric(kind, sample, threshold, judge=judge, embedder=embedder, **options)
 
 
-def assert_semantic_similarity(
-    sample: RagSample, threshold: ThresholdLike | None = None, **options: Any
-) -> Score:
-    """Assert that answer and reference mean about the same; see :func:`assert_metric`."""
-    __tracebackhide__ = True
-    return assert_metric("semantic_similarity", sample, threshold, **options)
-
-
+@helper(
+    HelperSpec(
+        name="assert_abstains",
+        metric="abstention",
+        asserted=False,
+        threshold_from=None,
+        not_options=("expected",),
+    )
+)
 def assert_abstains(sample: RagSample, expected: bool = True, *, judge: object = None) -> Score:
     """Assert that the answer declines to answer (for a question that the documents don't answer).
 
@@ -203,10 +218,20 @@ def assert_abstains(sample: RagSample, expected: bool = True, *, judge: object =
         As :func:`assert_metric`.
     """
     __tracebackhide__ = True
-    own = sample.with_(thresholds={}) if isinstance(sample, RagSample) else sample
-    return assert_metric("abstention", own, "==1" if expected else "==0", judge=judge)
+    # What is expected is said by the call: a threshold of the question's for other tests is not meant.
+    unlimited = sample.with_(thresholds={}) if isinstance(sample, RagSample) else sample
+    return assert_metric("abstention", unlimited, "==1" if expected else "==0", judge=judge)
 
 
+@helper(
+    HelperSpec(
+        name="assert_search_rag",
+        metric="search_rag",
+        asserted=False,
+        threshold_from=None,
+        grades_from=("threshold", "answer_correctness", "groundedness"),
+    )
+)
 def assert_search_rag(
     sample: RagSample,
     threshold: ThresholdLike | None = None,
@@ -270,6 +295,18 @@ def _parts(found: Score) -> dict[str, Any]:
     return {name: getattr(found, name) for name in Score.__dataclass_fields__}
 
 
+def refuse_swapped(helper_name: str, name: object, sample: object) -> None:
+    """Say so where the sample stands in the place of the metric's name, and the name in the sample's.
+
+    Raises
+    ------
+    UsageError
+        They do.
+    """
+    if isinstance(name, RagSample) and isinstance(sample, str):
+        raise UsageError(f"the arguments are swapped: write {helper_name}({sample!r}, sample, ...)")
+
+
 def _run(here: Runtime, prepared: Prepared) -> Score:
     __tracebackhide__ = True
     [outcome] = _outcomes(here, [prepared])
@@ -312,18 +349,13 @@ def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Seque
 
 
 __all__ = [
-    "ThresholdLike",
-    "UndefinedScore",
-    "Unscored",
     "aassert_metric",
     "aassert_quality",
     "ascore",
     "assert_abstains",
-    "assert_answer_relevancy",
-    "assert_faithfulness",
     "assert_metric",
     "assert_quality",
+    "assert_rouge",
     "assert_search_rag",
-    "assert_semantic_similarity",
     "score",
 ]

@@ -22,8 +22,19 @@ from pytest_ragbench.scoring import (
     prepare_set,
     score_set,
 )
+from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
 
+@helper(
+    HelperSpec(
+        name="score_over",
+        metric_from="name",
+        given_in="items",
+        over=True,
+        asserted=False,
+        threshold_from=None,
+    )
+)
 def score_over(
     items: Items,
     name: str,
@@ -39,6 +50,7 @@ def score_over(
     ``details`` say how many (``n_scored``, ``n_unscored``, ``n_total``).
     """
     __tracebackhide__ = True
+    _refuse_swapped("score_over", items, name)
     here = runtime.current()
     request = SetRequest(
         metric=name, items=items, options=options, coverage=coverage, judge=judge, embedder=embedder
@@ -49,6 +61,7 @@ def score_over(
     return found
 
 
+@helper(HelperSpec(name="assert_over", metric_from="name", given_in="items", over=True))
 def assert_over(
     items: Items,
     name: str,
@@ -91,6 +104,7 @@ def assert_over(
         was.
     """
     __tracebackhide__ = True
+    _refuse_swapped("assert_over", items, name)
     here = runtime.current()
     request = SetRequest(
         metric=name, items=items, options=options, threshold=threshold, asserted=True, coverage=coverage,
@@ -99,6 +113,7 @@ def assert_over(
     return _asserted(here, request)
 
 
+@helper(HelperSpec(name="assert_retrieval", metric_from="metric", given_in="samples", over=True))
 def assert_retrieval(
     samples: RagSamples | Sequence[RagSample] | RagSample,
     metric: str,
@@ -134,6 +149,7 @@ def assert_retrieval(
         No question has relevant ids (or URLs), a reply had no chunk ids, or the threshold is unreadable.
     """
     __tracebackhide__ = True
+    _refuse_swapped("assert_retrieval", samples, metric)
     here = runtime.current()
     if not {"relevant_ids", "relevant_urls"} & set(find(metric).needs):
         raise UsageError(f"{metric} is no retrieval metric; write assert_over(samples, {metric!r}, ...)")
@@ -142,6 +158,15 @@ def assert_retrieval(
         threshold=threshold, asserted=True, coverage=coverage,
     )  # fmt: skip
     return _asserted(here, request)
+
+
+def _refuse_swapped(helper_name: str, items: object, name: object) -> None:
+    if isinstance(items, str) and (isinstance(name, RagSample) or _is_list(name)):
+        raise UsageError(f"the arguments are swapped: write {helper_name}(samples, {items!r}, ...)")
+
+
+def _is_list(value: object) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, Mapping))
 
 
 def _asserted(here: Runtime, request: SetRequest) -> Score:

@@ -328,9 +328,12 @@ def _adapt_aspect(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
         raise UsageError(f"aspect: votes must be an odd number, so that none can tie; got {votes!r}")
     direction = options.get("direction", "higher")
     choice("aspect", "direction", direction, ("higher", "lower"))
-    bands = {} if direction == "higher" else {"bands": {"good": 0.0}}
-    needs = ("question", "answer", *_included("aspect", options))
-    return {"needs": needs, "direction": direction, "without_contexts": None, **bands}
+    return {
+        "needs": ("question", "answer", *_included("aspect", options)),
+        "direction": direction,
+        "default_threshold": "==1" if direction == "higher" else "==0",
+        "without_contexts": None,
+    }
 
 
 @metric(

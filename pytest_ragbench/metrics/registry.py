@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from pytest_ragbench.metrics.own import adapted_formula, takes_tools
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -85,6 +86,8 @@ class Metric:
     options: Mapping[str, Any] = field(default_factory=dict)
     of: Of = "sample"
     adapt: Adapt | None = None
+    default_threshold: str | None = None
+    """What is asserted where neither test nor configuration says: of metrics that only say yes or no."""
     watches_judge: bool = False
     """Whether it scores samples by another metric (``tools.score_samples``) and judges the judge by that."""
 
@@ -119,11 +122,11 @@ class Metric:
         """The metric as the options make it for a sample (or set); UsageError for options that can't be."""
         if self.adapt is None:
             return self
-        changes = self.adapt(given, {**self.options, **options})
-        return replace(self, **changes) if changes else self
+        changes = dict(self.adapt(given, {**self.options, **options}))
+        turned = self.turned(changes.pop("direction", self.direction))
+        return replace(turned, **changes) if changes else turned
 
 
-_METRICS: dict[str, Metric] = {}
 # The commonest first.
 _FAMILIES = (
     "generation",
@@ -140,6 +143,85 @@ _FAMILIES = (
     "judge_quality",
 )
 ENTRY_POINTS = "ragbench.metrics"
+RESERVED_OPTIONS = frozenset({"threshold", "judge", "embedder", "coverage"})
+"""Arguments that all helpers have, so that no formula can have an option of that name."""
+
+
+class Registry:
+    """The metrics by name. Families of ours, and packages that name an entry point, are imported when asked for."""
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, Metric] = {}
+        self._complete = False
+
+    def all(self) -> dict[str, Metric]:
+        """Every metric; imports what has not been.
+
+        Raises
+        ------
+        UsageError
+            An entry point can't be loaded.
+        """
+        if not self._complete:
+            for family in _FAMILIES:
+                importlib.import_module(f"pytest_ragbench.metrics.{family}")
+            self._complete = True
+            self._load_entry_points()
+        return self._metrics
+
+    def until(self, name: str) -> dict[str, Metric]:
+        """Those known where ``name`` is among them, and all where it is not: a run that uses metrics of one
+        family does without the imports of the others.
+        """
+        for family in _FAMILIES:
+            if name in self._metrics:
+                return self._metrics
+            importlib.import_module(f"pytest_ragbench.metrics.{family}")
+        return self.all()
+
+    def add(self, entry: Metric) -> None:
+        """Take up a metric; the same piece of code may be imported twice, under two module names.
+
+        Raises
+        ------
+        UsageError
+            The name stands for something else already.
+        """
+        known = self._metrics.get(entry.name)
+        if known is not None and _place(known.compute) != _place(entry.compute):
+            raise UsageError(
+                f"metric {entry.name!r} is registered already, at {_place(known.compute)}; "
+                f"give the one at {_place(entry.compute)} another name"
+            )
+        self._metrics[entry.name] = entry
+
+    def derive(self, name: str, base: str, changes: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """Take up ``base`` under another name, with options set. Raises as :meth:`add`."""
+        changes = dict(changes)
+        known = self._metrics[base]
+        known = known.turned(changes.pop("direction", known.direction))
+        entry = replace(known, name=name, options={**known.options, **options}, **changes)
+        _check_definition(name, entry.tier, entry.needs, entry.low, entry.high, entry.direction)
+        taken = self._metrics.get(name)
+        if taken is not None and (taken.compute, taken.options) != (entry.compute, entry.options):
+            raise UsageError(f"metric {name!r} is registered already; choose another name")
+        self._metrics[name] = entry
+
+    def _load_entry_points(self) -> None:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=ENTRY_POINTS):
+            try:
+                entry.load()
+            except Exception as error:  # a module that is not ours may raise anything
+                self._complete = False  # said again next time, rather than "unknown metric"
+                raise UsageError(
+                    f"the entry point {entry.name!r} = {entry.value!r} of group {ENTRY_POINTS!r} can't be "
+                    f"loaded: {error}"
+                ) from error
+
+
+_REGISTRY = Registry()
 
 
 def metric(
@@ -202,9 +284,9 @@ def metric(
 
     def register(formula: F) -> F:
         if not is_ours(formula):
-            _known()  # so that a name of ours is found to be taken
+            _REGISTRY.all()  # so that a name of ours is found to be taken
         compute = _computing(name, formula)
-        _add(
+        _REGISTRY.add(
             Metric(
                 name=name, compute=compute, tier=tier, needs=wanted, tasks=tuple(tasks), embedder=embedder,
                 low=low, high=high, direction=direction, without_contexts=without_contexts, bands=bands,
@@ -224,13 +306,7 @@ def named(name: str, base: str, changes: Mapping[str, Any] | None = None, **opti
     UsageError
         The name is no identifier, or stands for something else already.
     """
-    known = _METRICS[base]
-    entry = replace(known, name=name, options={**known.options, **options}, **(changes or {}))
-    _check_definition(name, entry.tier, entry.needs, entry.low, entry.high, entry.direction)
-    taken = _METRICS.get(name)
-    if taken is not None and (taken.compute, taken.options) != (entry.compute, entry.options):
-        raise UsageError(f"metric {name!r} is registered already; choose another name")
-    _METRICS[name] = entry
+    _REGISTRY.derive(name, base, changes or {}, options)
 
 
 def _default_bands(low: float, high: float, direction: Direction) -> Mapping[str, float]:
@@ -255,17 +331,6 @@ def _check_definition(
         raise UsageError(f"metric {name!r}: its range {low!r}..{high!r} is empty")
 
 
-def _add(entry: Metric) -> None:
-    """Take up a metric; the same piece of code may be imported twice, under two module names."""
-    known = _METRICS.get(entry.name)
-    if known is not None and _place(known.compute) != _place(entry.compute):
-        raise UsageError(
-            f"metric {entry.name!r} is registered already, at {_place(known.compute)}; "
-            f"give the one at {_place(entry.compute)} another name"
-        )
-    _METRICS[entry.name] = entry
-
-
 def _place(compute: Compute) -> str:
     code = getattr(inspect.unwrap(compute), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(compute)
@@ -275,15 +340,14 @@ def _computing(name: str, formula: Callable[..., Any]) -> Compute:
     """The formula as the engine calls it: async, of (sample, tools), returning a score."""
     if inspect.isclass(formula):
         try:
-            formula = _instance(formula).__call__
+            instance: Any = formula()
+            formula = instance.__call__
         except (TypeError, AttributeError) as error:
             raise UsageError(
                 f"metric {name!r}: a class must be made without arguments and be callable: {error}"
             ) from None
-    from pytest_ragbench.metrics.own import adapted_formula, takes_tools
-
     for option in inspect.signature(formula).parameters:
-        if option in _RESERVED:
+        if option in RESERVED_OPTIONS:
             raise UsageError(
                 f"metric {name!r}: {option!r} is an argument of the helpers; name the option otherwise"
             )
@@ -292,55 +356,19 @@ def _computing(name: str, formula: Callable[..., Any]) -> Compute:
     return adapted_formula(name, formula)
 
 
-def _instance(cls: Callable[[], Any]) -> Any:
-    return cls()
-
-
 def is_ours(formula: Callable[..., Any]) -> bool:
     """Whether the formula belongs to this package."""
     return str(getattr(formula, "__module__", "")).startswith("pytest_ragbench.metrics.")
 
 
-_RESERVED = frozenset({"threshold", "judge", "embedder", "coverage"})
-_loaded: list[bool] = []
-
-
-def _known() -> dict[str, Metric]:
-    if not _loaded:
-        for family in _FAMILIES:
-            importlib.import_module(f"pytest_ragbench.metrics.{family}")
-        _loaded.append(True)
-        _load_entry_points()
-    return _METRICS
-
-
-def _known_until(name: str) -> dict[str, Metric]:
-    """Those known where ``name`` is among them, and all where it is not: a run that uses metrics of one
-    family does without the imports of the others.
-    """
-    for family in _FAMILIES:
-        if name in _METRICS:
-            return _METRICS
-        importlib.import_module(f"pytest_ragbench.metrics.{family}")
-    return _known()
-
-
-def _load_entry_points() -> None:
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            entry.load()
-        except Exception as error:  # a module that is not ours may raise anything
-            _loaded.clear()  # said again next time, rather than "unknown metric"
-            raise UsageError(
-                f"the entry point {entry.name!r} = {entry.value!r} of group {ENTRY_POINTS!r} can't be loaded: {error}"
-            ) from error
-
-
 def all_metrics() -> dict[str, Metric]:
     """Every registered metric by name."""
-    return dict(sorted(_known().items()))
+    return dict(sorted(_REGISTRY.all().items()))
+
+
+def known_metric(name: str) -> Metric | None:
+    """The registered metric of exactly that name, also one that is only meant with a cut-off; None without one."""
+    return _REGISTRY.until(name).get(name)
 
 
 _AT_K = re.compile(r"(?P<base>[a-z_0-9]+)@(?P<k>[^@]*)")
@@ -355,8 +383,8 @@ def find(name: str) -> Metric:
         Unknown name (the nearest ones are shown), or a cut-off that is no positive integer.
     """
     if not isinstance(name, str):
-        raise UsageError(f"a metric is named by a text, got {name!r}")
-    known = _known_until(name.partition("@")[0])
+        raise UsageError(f"a metric is named by a string, got {name!r}")
+    known = _REGISTRY.until(name.partition("@")[0])
     if name in known:
         return _complete(known[name])
     if (match := _AT_K.fullmatch(name)) and match["base"] in known and _takes_k(known[match["base"]]):
@@ -372,7 +400,7 @@ def find(name: str) -> Metric:
 
 def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
     """Refuse options that the formula does not have, and the lack of one that it must have."""
-    parameters = _options(metric.compute)
+    parameters = option_parameters(metric)
     for name in options:
         if name == "k" and "@" in metric.name:
             raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
@@ -442,9 +470,13 @@ def _how(name: str) -> str:
             return f": add a {name} column to its question"
 
 
+def option_parameters(metric: Metric) -> Mapping[str, inspect.Parameter]:
+    """A metric's options: the keyword-only arguments of its formula, as they are written there."""
+    return _keyword_only(metric.compute)
+
+
 @lru_cache(maxsize=1024)  # asked for each score, and slow to find out
-def _options(compute: Compute) -> Mapping[str, inspect.Parameter]:
-    """The keyword-only arguments of a formula."""
+def _keyword_only(compute: Compute) -> Mapping[str, inspect.Parameter]:
     return {
         name: parameter
         for name, parameter in inspect.signature(compute).parameters.items()
@@ -453,12 +485,12 @@ def _options(compute: Compute) -> Mapping[str, inspect.Parameter]:
 
 
 def _takes_k(metric: Metric) -> bool:
-    return "k" in _options(metric.compute)
+    return "k" in option_parameters(metric)
 
 
 def _complete(metric: Metric) -> Metric:
     """Refuse a metric that is only meant with a cut-off."""
-    parameter = _options(metric.compute).get("k")
+    parameter = option_parameters(metric).get("k")
     if parameter is not None and parameter.default is inspect.Parameter.empty:
         raise UsageError(f"metric {metric.name!r} needs a cut-off: write '{metric.name}@10'")
     return metric
@@ -470,16 +502,20 @@ __all__ = [
     "JUDGE_BANDS",
     "NO_BANDS",
     "QUESTION_FIELDS",
+    "RESERVED_OPTIONS",
     "RETRIEVAL_BANDS",
     "TIERS",
     "Metric",
+    "Registry",
     "Tools",
     "all_metrics",
     "check_needs",
     "check_options",
     "find",
     "is_ours",
+    "known_metric",
     "lacks",
     "metric",
     "named",
+    "option_parameters",
 ]

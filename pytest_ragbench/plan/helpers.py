@@ -8,91 +8,61 @@ from functools import lru_cache
 from typing import Any
 
 from pytest_ragbench.plan.model import UNKNOWN, Ask, Of, Symbol, is_known
+from pytest_ragbench.scoring.helper_spec import HelperSpec, spec_of
 
-_HOMES = ("assertions.samples", "assertions.sets", "asserts", "variants")
-_NO_OPTIONS = frozenset({"judge", "embedder", "coverage"})
 _signature = lru_cache(maxsize=512)(inspect.signature)
 
 
 def is_helper(function: Any) -> bool:
     """Whether calling ``function`` computes metrics."""
-    home = str(getattr(function, "__module__", "")).removeprefix("pytest_ragbench.")
-    name = str(getattr(function, "__name__", ""))
-    named = name.startswith(("assert_", "aassert_")) or name in ("score", "ascore", "score_over")
-    return inspect.isfunction(function) and home in _HOMES and named
+    return spec_of(function) is not None
 
 
 def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ask:
-    """The call as an :class:`Ask`; arguments may be symbols."""
+    """The call of a helper as an :class:`Ask`; arguments may be symbols."""
+    spec = spec_of(function)
     try:
         given = dict(_signature(function).bind_partial(*args, **kwargs).arguments)
     except TypeError:
         return Ask({}, of="other", known=False, helper=function.__name__)
+    if spec is None:
+        return Ask({}, of="other", known=False, helper=function.__name__)
     given |= given.pop("options", {})
-    name = (
-        function.__name__.removeprefix("a") if function.__name__.startswith("aassert_") else function.__name__
-    )
-    chosen = {tool: given.pop(tool, None) for tool in ("judge", "embedder")}
-    given.pop("coverage", None)
-    of = _of(
-        given.pop("sample", given.pop("items", given.pop("samples", UNKNOWN))), _takes_set(name, function)
-    )
-    ask = _described(name, function, given, of)
+    chosen = {tool: given.get(tool) for tool in ("judge", "embedder")}
+    of = _of(given.get(spec.given_in, UNKNOWN), spec)
+    ask = _described(spec, given, of)
     known = ask.known and of != "other" and bool(ask.metrics) and is_known(dict(ask.options))
     known = known and all(tool is None for tool in chosen.values())
     return Ask(
-        ask.metrics, ask.options, of, ask.gated, ask.grades, known=known, judge=chosen["judge"], helper=name
+        ask.metrics,
+        ask.options,
+        of,
+        ask.gated,
+        ask.grades,
+        known=known,
+        judge=chosen["judge"],
+        helper=spec.name,
     )
 
 
-def _takes_set(name: str, function: Callable[..., Any]) -> bool:
-    return "sample" not in _signature(function).parameters and name != "assert_same_meaning"
-
-
-def _of(sample: Any, over: bool) -> Of:
-    if over:
-        return "set" if sample is Symbol.SAMPLES else "other"
-    if sample is Symbol.SAMPLE:
+def _of(given: Any, spec: HelperSpec) -> Of:
+    if spec.makes_sample:
+        return "other"
+    if spec.over:
+        return "set" if given is Symbol.SAMPLES else "other"
+    if given is Symbol.SAMPLE:
         return "sample"
-    return "each" if sample is Symbol.EACH else "other"
+    return "each" if given is Symbol.EACH else "other"
 
 
-def _described(name: str, function: Callable[..., Any], given: dict[str, Any], of: Of) -> Ask:
-    limit = given.pop("threshold", None)
-    match name:
-        case "assert_metric" | "assert_over":
-            return _one(given.pop("name", UNKNOWN), limit, given)
-        case "score" | "ascore" | "score_over":
-            return _one(given.pop("name", UNKNOWN), None, given, gated=False)
-        case "assert_retrieval":
-            return _one(given.pop("metric", UNKNOWN), limit, given)
-        case "assert_quality":
-            table = given.pop("wanted", None) or {}
-            if not isinstance(table, Mapping):
-                return Ask({}, known=False)
-            metrics = {**table, **given.pop("thresholds", {})}
-            return Ask({key: value for key, value in metrics.items() if isinstance(key, str)})
-        case "assert_search_rag":
-            grades = (limit, given.get("answer_correctness"), given.get("groundedness"))
-            return Ask({"search_rag": None}, gated=False, grades=grades)
-        case "assert_abstains":
-            return Ask({"abstention": None}, gated=False)
-        case "assert_same_meaning":
-            return Ask({given.get("metric", "semantic_similarity"): limit}, known=False)
-        case "assert_rouge":
-            return _one(given.pop("kind", "rougeL"), limit, given)
-        case "assert_aspect":
-            direction = given.setdefault("direction", "higher")
-            if limit is None:
-                limit = {"higher": "==1", "lower": "==0"}.get(direction, UNKNOWN)
-            return _one("aspect", limit, given)
-    metric: Any = name.removeprefix("assert_")
-    if "k" in _signature(function).parameters and (k := given.pop("k", None)) is not None:
-        metric = f"{metric}@{k}" if is_known(k) else UNKNOWN
-    return _one(metric, limit, given)
-
-
-def _one(metric: Any, limit: Any, options: Mapping[str, Any], *, gated: bool = True) -> Ask:
-    if not isinstance(metric, str):
-        return Ask({}, options, gated=gated, known=False)
-    return Ask({metric: limit}, options, gated=gated)
+def _described(spec: HelperSpec, given: dict[str, Any], of: Of) -> Ask:
+    tables = [given.get(name) for name in spec.many_from]
+    unnamed = spec.metric_from and given.get(spec.metric_from, spec.metric) is None
+    if unnamed or not all(table is None or isinstance(table, Mapping) for table in tables):
+        return Ask({}, gated=spec.asserted, known=False)
+    if spec.cutoff_from and not is_known(given.get(spec.cutoff_from)):
+        return Ask({}, gated=spec.asserted, known=False)
+    asked = spec.asked(given)
+    metrics = {name: limit for name, limit in asked.metrics.items() if isinstance(name, str)}
+    known = len(metrics) == len(asked.metrics)
+    return Ask(metrics, asked.options, of, spec.asserted, asked.grades, known=known)

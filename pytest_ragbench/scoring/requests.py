@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.metrics.checks import (
+    ASKING_OPTIONS,
     check_sample_metric,
     fit_to_sample,
     formula_options,
@@ -210,6 +211,7 @@ def configured_options(settings: Settings, name: str, options: Mapping[str, Any]
     for known, chosen in settings.metrics.items():
         if chosen.verdicts == "probability":
             formula_options(find(known), {"verdicts": chosen.verdicts})
+    options = {key: value for key, value in options.items() if value is not None or key not in ASKING_OPTIONS}
     configured = settings.metrics.get(name) if isinstance(name, str) else None
     if configured is None or configured.verdicts is None or "verdicts" in options:
         return options
@@ -280,7 +282,7 @@ def _limit(settings: Settings, metric: Metric, sample: RagSample, request: Score
             raise UsageError(f"{where}question {sample.label}: {error}") from None
     threshold = request.threshold
     if threshold is None:
-        threshold = settings.thresholds.get(metric.name)
+        threshold = settings.thresholds.get(metric.name, metric.default_threshold)
     if threshold is not None:
         return parse_threshold(threshold, metric.scale)
     if request.asserted:

@@ -252,7 +252,7 @@ def _limit(context: Context, request: SetRequest, metric: Metric) -> Threshold |
     """The threshold of the set: what was asked for, else what the configuration says."""
     threshold = request.threshold
     if threshold is None:
-        threshold = context.settings().thresholds.get(metric.name)
+        threshold = context.settings().thresholds.get(metric.name, metric.default_threshold)
     if threshold is not None:
         return parse_threshold(threshold, metric.scale)
     if request.asserted:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from pytest_ragbench.expectations import Expectations
+from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import ids

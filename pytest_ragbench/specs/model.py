@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from pytest_ragbench.expectations import Expectations, _listed
+from pytest_ragbench.assertions.expectations import Expectations, as_list
 
 _TEXT = {"type": "string"}
 _LIMIT = {"anyOf": [_TEXT, {"type": "number"}, {"type": "null"}]}
@@ -22,7 +22,7 @@ def _parts(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+Names = Annotated[tuple[str, ...], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
 Limits = Annotated[
     dict[str, str | None],
     BeforeValidator(_limits),

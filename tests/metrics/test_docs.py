@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ragbench.assertions.stub import is_built_in
 from pytest_ragbench.metrics.registry import Metric, all_metrics
 from tests.metrics.test_local import BASES, COMPLETE, OPTIONS, any_judge, with_cut
 
@@ -27,7 +28,11 @@ def rows() -> dict[str, list[str]]:
 
 
 def metrics() -> dict[str, Metric]:
-    return {name: known for name, known in all_metrics().items() if not name.startswith("test_")}
+    return {
+        name: known
+        for name, known in all_metrics().items()
+        if not name.startswith("test_") and is_built_in(known)
+    }
 
 
 def test_every_metric_has_a_row() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pytest_ragbench as rb
+from pytest_ragbench.assertions.stub import is_built_in
 from pytest_ragbench.metrics.registry import all_metrics, find, metric
 from tests.plugin.conftest import Project
 
@@ -188,7 +189,7 @@ def test_results_that_are_no_score(value: Any) -> None:
 
 def test_every_metric_says_what_it_is() -> None:
     for name, known in all_metrics().items():
-        if not name.startswith("test_"):
+        if not name.startswith("test_") and is_built_in(known):
             assert known.summary, name
             assert known.tier
             assert hasattr(rb, f"assert_{name}") or name.startswith("search_rag"), name
@@ -212,3 +213,41 @@ def test_bands_of_the_founding_benchmark() -> None:
     assert {tiers[name] for name in ("e2e_score", "semantic_similarity")} == {"end_to_end"}
     assert (tiers["judge_consistency"], tiers["judge_accuracy"]) == ("judge", "judge_pipeline")
     assert tiers["cache_hit_rate"] == tiers["multi_turn_consistency"] == "dialogue"
+
+
+def test_bands_are_mirrored_where_lower_is_better() -> None:
+    aspect = find("aspect")
+    met = aspect.adapted(rb.RagSample("q"), {"definition": "x"})
+    not_met = aspect.adapted(rb.RagSample("q"), {"definition": "x", "direction": "lower"})
+    assert [met.band(value) for value in (1.0, 0.0)] == ["good", "attention"]
+    assert [not_met.band(value) for value in (1.0, 0.0)] == ["attention", "good"]
+
+    @metric("test_share_of_errors", tier="generation", bands={"excellent": 0.9, "good": 0.6})
+    def share(sample: rb.RagSample) -> float:
+        """A share."""
+        return 0.3
+
+    lower = find("test_share_of_errors").turned("lower")
+    assert dict(lower.bands) == {"excellent": pytest.approx(0.1), "good": pytest.approx(0.4)}
+    bands = [lower.band(value) for value in (0.05, 0.3, 0.9)]
+    assert bands == ["excellent", "good", "attention"]
+    assert lower.turned("higher").bands == pytest.approx(find("test_share_of_errors").bands)
+
+    @metric("test_latency", tier="generation", low=10, high=20, bands={"good": 18})
+    def latency(sample: rb.RagSample) -> float:
+        """Some seconds."""
+        return 12.0
+
+    assert dict(find("test_latency").turned("lower").bands) == {"good": 12}
+
+
+def test_default_bands_follow_the_direction() -> None:
+    for direction, bands in (("higher", ["attention", "excellent"]), ("lower", ["excellent", "attention"])):
+        name = f"test_default_{direction}"
+
+        def formula(sample: rb.RagSample) -> float:
+            """Nothing."""
+            return 0.0
+
+        metric(name, tier="generation", direction=direction)(formula)  # type: ignore[arg-type]
+        assert [find(name).band(value) for value in (0.05, 0.95)] == bands

@@ -216,8 +216,8 @@ def test_helpers_made_on_demand_and_those_with_arguments_of_their_own() -> None:
         "search_rag",
         "abstention",
     ]
-    assert asks[2].options == {"definition": "Is it kind?", "direction": "higher"}
-    assert asks[2].metrics["aspect"] == "==1"
+    assert asks[2].options == {"definition": "Is it kind?"}
+    assert asks[2].metrics["aspect"] is None
     assert asks[4].grades == (">=0.7", None, ">=0.9")
 
 

@@ -76,9 +76,9 @@ def test_json() -> None:
     [
         ({"contain": "a"}, "unknown expectation 'contain'"),
         ({"contains": []}, "none of them blank"),
-        ({"regex": "("}, "no regular expression"),
+        ({"regex": "("}, "not a regular expression"),
         ({"max_latency": -1}, "greater than 0"),
-        ({"json_path": {"a[": 1}}, "no JMESPath"),
+        ({"json_path": {"a[": 1}}, "not a JMESPath"),
     ],
 )
 def test_a_wrong_expectation_is_a_usage_error(wanted: dict[str, Any], said: str) -> None:

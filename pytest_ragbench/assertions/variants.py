@@ -10,6 +10,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import ThresholdLike
+from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
 
 def shuffled_contexts(sample: RagSample, seed: int = 0) -> RagSample:
@@ -48,6 +49,16 @@ def with_distractor(sample: RagSample, text: str, at: int = 0) -> RagSample:
     return sample.with_(**changes)
 
 
+@helper(
+    HelperSpec(
+        name="assert_same_meaning",
+        metric="semantic_similarity",
+        metric_from="metric",
+        given_in="variant",
+        makes_sample=True,
+        not_options=("original",),
+    )
+)
 def assert_same_meaning(
     original: RagSample, variant: RagSample, threshold: ThresholdLike = ">=0.8", *, metric: str = "semantic_similarity",
     **options: Any,

@@ -14,15 +14,17 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_ragbench.model.errors import QualityFailure, UsageError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
 
-def _listed(value: Any) -> Any:
+def as_list(value: Any) -> Any:
+    """A single value as a list of one."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def _not_blank(texts: tuple[str, ...]) -> tuple[str, ...]:
     if not texts or not all(text.strip() for text in texts):
-        raise ValueError("must be a text, or a list of texts, none of them blank")
+        raise ValueError("must be a string, or a list of strings, none of them blank")
     return texts
 
 
@@ -31,7 +33,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[str, ...]:
         try:
             re.compile(text)
         except re.error as error:
-            raise ValueError(f"{text!r} is no regular expression: {error}") from None
+            raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     return texts
 
 
@@ -40,13 +42,13 @@ def _paths(found: dict[str, Any]) -> dict[str, Any]:
         try:
             jmespath.compile(_bare(path))
         except JMESPathError as error:
-            raise ValueError(f"{path!r} is no JMESPath expression: {str(error).splitlines()[0]}") from None
+            raise ValueError(f"{path!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from None
     return found
 
 
 Texts = Annotated[
     tuple[str, ...],
-    BeforeValidator(_listed, json_schema_input_type=str | list[str]),
+    BeforeValidator(as_list, json_schema_input_type=str | list[str]),
     AfterValidator(_not_blank),
 ]
 Patterns = Annotated[Texts, AfterValidator(_patterns)]
@@ -98,6 +100,7 @@ class Expectations(BaseModel):
         return found
 
 
+@helper(HelperSpec(name="assert_expected", asserted=False, threshold_from=None))
 def assert_expected(sample: RagSample, **wanted: Any) -> None:
     """Assert what needs no judge: ``assert_expected(sample, contains="30 days", max_latency=2)``.
 
