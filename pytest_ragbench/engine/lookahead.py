@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.scores import Usage
 
@@ -24,8 +23,6 @@ looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=F
 
 _AT_HAND = 2000
 """Replies of guesses that are kept for their tests; more than a window of 400 tests asks for."""
-
-Guess = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
@@ -76,53 +73,3 @@ class Advances:
         """Of tests that other workers run, nobody comes for the reply here."""
         if digest in self._kept:
             self._kept[digest] = replace(self._kept[digest], got=None)
-
-
-class HasLoop(Protocol):
-    """An engine, as far as guesses need one."""
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """On which fetches run."""
-        ...
-
-
-class Guesses:
-    """The guesses under way in this process. Their errors are nobody's: the test meets them itself."""
-
-    def __init__(self, engine: HasLoop) -> None:
-        self._engine = engine
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._stopped = False
-
-    def launch(self, guesses: Iterable[Guess]) -> None:
-        """Start them on the engine's loop; from any thread."""
-        started = list(guesses)
-        if not started or self._stopped:
-            return
-        context = copy_context()
-        context.run(looking_ahead.set, True)
-        self._engine.loop.call_soon_threadsafe(self._start, started, context=context)
-
-    def stop(self) -> None:
-        """Start no more, and end those under way; from any thread."""
-        self._stopped = True
-        if self._tasks:
-            self._engine.loop.call_soon_threadsafe(self._cancel)
-
-    def _start(self, guesses: list[Guess]) -> None:
-        if self._stopped:
-            return
-        for guess in guesses:
-            task = asyncio.get_running_loop().create_task(guess())
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen
-
-    def _cancel(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()

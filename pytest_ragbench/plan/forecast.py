@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.samples import Question, sample_from
+from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.plan.model import Ask, Plan, is_known
 
 if TYPE_CHECKING:
@@ -60,17 +60,15 @@ class Forecast:
 
     def _add_metric(self, test: UpcomingTest, place: int, ask: Ask, name: str) -> bool:
         """False where the number of calls can't be told."""
-        from pytest_ragbench.metrics.registry import find
-
         try:
-            metric = find(name)
+            metric = fitted_metric(name, ask, Question(id="", question="-"))
         except RagbenchError:
             return True  # the test will say so
         if metric.of == "set":
             self.embedded |= {name} if metric.embedder else set()
             return not metric.tasks
         for question, votes in zip(test.questions, test.votes or [1] * len(test.questions), strict=True):
-            fitted = _fitted(metric, question, ask)
+            fitted = fitted_metric(name, ask, question)
             self.embedded |= {name} if fitted.embedder else set()
             # Two tests that judge the same answer in the same way share the calls; a sample that the test
             # makes itself is like no other.
@@ -93,11 +91,22 @@ class Forecast:
                 self.perhaps += tasks * (most - sure)
 
 
-def _fitted(metric: Metric, question: Question, ask: Ask) -> Metric:
-    """The metric as the options of the call make it, where those are known."""
-    if not is_known(dict(ask.options)):
+def fitted_metric(name: str, ask: Ask, example: Question | RagSample) -> Metric:
+    """The metric as the options of the call make it, where those are known.
+
+    Raises
+    ------
+    UsageError
+        There is no metric of that name.
+    """
+    from pytest_ragbench.metrics.registry import find
+
+    metric = find(name)
+    if metric.of == "set" or metric.adapt is None or not is_known(dict(ask.options)):
         return metric
     try:
-        return metric.adapted(sample_from(question, answer="-", contexts=("-",)), ask.options)
-    except RagbenchError:
+        if isinstance(example, Question):
+            example = sample_from(example, answer="-", contexts=("-",))
+        return metric.adapted(example, ask.options)
+    except RagbenchError:  # the test will say so
         return metric

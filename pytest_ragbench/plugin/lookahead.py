@@ -1,15 +1,15 @@
 """Look-ahead: while a test waits, the calls of the tests to come are under way.
 
-What a test will ask is its question, and the metrics that its function is certain to name. Guessed at is
-only what comes out the same whenever it is asked: a retriever and a judge that are known now, whose
-replies are kept and shared, and no fixture of the user's own that may change something before the test.
+What a test will ask is its question, and what its plan is certain to ask. Guessed at is only what comes out the
+same whenever it is asked: a retriever and a judge that are known now, whose replies are kept and shared, and no
+fixture of the user's own that may change something before the test.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,15 +18,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.engine.lookahead import Guess, Guesses
 from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.plan.model import UNKNOWN, Ask
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.plan.forecast import fitted_metric
+from pytest_ragbench.plan.model import Ask
+from pytest_ragbench.plan.prefetch import (
+    Absent,
+    Answers,
+    Guess,
+    Guesses,
+    calls_at_once,
+    score_ahead,
+    shared_tools,
+)
 from pytest_ragbench.plugin.upcoming import (
     EVER,
     YET,
     fixture_value,
+    given_sample,
     is_ready,
     is_skipped,
     plan_of,
@@ -38,10 +48,10 @@ if TYPE_CHECKING:
     from pytest_ragbench.plugin.state import RunState
     from pytest_ragbench.settings import Settings
 
-_LANDING = 10.0
-"""Seconds that a worker waits for calls that are out when its own tests are done."""
-_OTHERS_LIVE = 1.0
-"""Seconds for which it is believed that another worker still does what it has taken up."""
+LANDING_S = 10.0
+"""For so long a worker waits for calls that are out when its own tests are done."""
+OTHERS_LIVE_S = 1.0
+"""For so long it is believed that another worker still does what it has taken up."""
 _JUDGED_RUN = (
     "aiohttp",
     "pytest_ragbench.judge.openai",
@@ -51,15 +61,19 @@ _JUDGED_RUN = (
 
 
 @dataclass
-class _Plan:
+class _Ahead:
     """What is known of one test to come."""
 
     item: pytest.Item
-    samples: list[asyncio.Task[RagSample] | RagSample] = field(default_factory=list)
+    answers: Answers = field(default_factory=Answers)
     asked: bool = False
     """Its question is under way."""
     done: bool = False
     """Nothing is left to guess."""
+
+    def end(self) -> None:
+        """Keep no more than is needed: samples can be large."""
+        self.done, self.answers = True, Answers()
 
 
 class LookAhead:
@@ -70,10 +84,10 @@ class LookAhead:
         self._settings = state.settings
         self._engine = state.engine
         self._shared_run = not state.is_controller
-        self._window = window_of(self._settings)
+        self._window = Window(self._settings)
         self._guesses = Guesses(self._engine)
-        self._plans: dict[int, _Plan] = {}
-        self._open: dict[int, _Plan] = {}
+        self._ahead: dict[int, _Ahead] = {}
+        self._open: dict[int, _Ahead] = {}
         """Those with something left to guess."""
         self._reach = 0
         self._others: set[int] = set()
@@ -86,7 +100,7 @@ class LookAhead:
     def top_up(self, item: pytest.Item, *, asked: bool) -> None:
         """Guess for the tests after ``item``. What goes wrong here must not touch the test."""
         session = item.session
-        if not self._window or session.shouldstop or session.shouldfail:
+        if not self._window.size or session.shouldstop or session.shouldfail:
             return
         self._judging = self._judging or asked
         try:
@@ -95,17 +109,18 @@ class LookAhead:
             # others look ahead to may never need the client.
             if guesses and not self._warm:
                 self._warm = True
-                guesses += [partial(_warm_up, _metric_names(item))] if self._needs_client(item) else []
+                names = list(plan_of(item).metric_names())
+                guesses += [partial(_warm_up, names)] if self._needs_client(item) else []
             self._guesses.launch(guesses)
         except Exception as error:
-            self._window = 0
+            self._window.size = 0
             self._state.warn(f"look-ahead is switched off: {type(error).__name__}: {error}")
 
     def end(self, *, early: bool) -> None:
         """Guess no more. Other workers may wait for what is out: let that come back, unless all end."""
-        self._window = 0
+        self._window.size = 0
         if self._shared_run and not early:
-            self._engine.land(_LANDING)
+            self._engine.land(LANDING_S)
         self._guesses.stop()
 
     def _new_guesses(self, item: pytest.Item) -> list[Guess]:
@@ -116,15 +131,15 @@ class LookAhead:
         if position is None:
             return []
         guesses = self._rest_of(item, position)
-        window = range(position + 1, min(position + 1 + self._window, len(items)))
+        window = self._window.after(position, items)
         for number in self._own(window):
-            self._plans[number] = self._open[number] = _Plan(items[number])
-        for number, plan in list(self._open.items()):
+            self._ahead[number] = self._open[number] = _Ahead(items[number])
+        for number, ahead in list(self._open.items()):
             if number in window:
-                guesses += self._advance(plan, item)
+                guesses += self._advance(ahead, item)
             if number <= position:  # what is not guessed by now is asked by the test itself
-                plan.done, plan.samples = True, []
-            if plan.done:
+                ahead.end()
+            if ahead.done:
                 del self._open[number]
         return guesses
 
@@ -134,10 +149,10 @@ class LookAhead:
             start, self._reach = max(window.start, self._reach), max(window.stop, self._reach)
             return range(start, window.stop)
         now = time.monotonic()
-        if now >= self._forget_others_at:  # what was another worker's is nobody's where that worker has died
+        if now >= self._forget_others_at:  # what was another worker's is free where that worker has died
             self._others.clear()
-            self._forget_others_at = now + _OTHERS_LIVE
-        free = [number for number in window if number not in self._plans and number not in self._others]
+            self._forget_others_at = now + OTHERS_LIVE_S
+        free = [number for number in window if number not in self._ahead and number not in self._others]
         own = self._engine.firsts(free)
         self._others.update(number for number in free if number not in own)
         return sorted(own)
@@ -147,76 +162,82 @@ class LookAhead:
         looked ahead to, such as the first.
         """
         sample = getattr(item, "funcargs", {}).get("rag_sample")
-        if not self._judging or position in self._plans or len(_asks_of(item)) < 2:
+        if not self._judging or position in self._ahead or not _asks_more(item):
             return []
         if not isinstance(sample, RagSample) or sample_fixture(item) != "rag_sample":
             return []
         if self._shared_run and not self._engine.firsts([position]):
             return []
-        plan = self._plans[position] = _Plan(item, [sample], asked=True)
-        return self._metrics(plan)
+        ahead = self._ahead[position] = _Ahead(item, Answers(sample=sample), asked=True)
+        return self._metrics(ahead)
 
     def _needs_client(self, item: pytest.Item) -> bool:
         from pytest_ragbench import building
 
-        if not _asks_of(item) or fixture_value(item, "judge") is not None:
+        if not plan_of(item).certain or fixture_value(item, "judge") is not None:
             return False
         try:
             return building.judge_name(self._settings) != "local"
         except RagbenchError:
             return False
 
-    def _advance(self, plan: _Plan, current: pytest.Item) -> list[Guess]:
+    def _advance(self, ahead: _Ahead, current: pytest.Item) -> list[Guess]:
         """What can be guessed of this test now and was not before."""
         guesses: list[Guess] = []
-        if not plan.asked:
-            what = sample_fixture(plan.item)
-            ready = is_ready(plan.item, what, current) if what is not None else EVER
+        if not ahead.asked:
+            what = sample_fixture(ahead.item)
+            ready = is_ready(ahead.item, what, current) if what is not None else EVER
             if ready is YET:
                 return []
-            if ready is EVER or is_skipped(plan.item):
-                plan.done = True
+            if ready is EVER or is_skipped(ahead.item):
+                ahead.end()
                 return []
-            retriever = self._known(plan.item, "retriever")
+            ahead.answers.sample = given_sample(ahead.item)
+            retriever: Any = None if ahead.answers.sample else self._known(ahead.item, "retriever")
             if retriever is YET:
                 return []
-            questions = questions_of(plan.item, str(what)) if _is_shared(retriever) else []
-            if not questions:
-                plan.done = True
+            if getattr(retriever, "shared", False) is True:
+                ahead.answers.questions = questions_of(ahead.item, str(what))
+                guesses += ahead.answers.asked(retriever)
+            if not guesses and ahead.answers.sample is None:
+                ahead.end()
                 return []
-            plan.asked = True
-            guesses += [partial(_ask, retriever, question, plan.samples) for question in questions]
-            if what != "rag_sample":
-                plan.done = True
-        if self._judging and not plan.done:
-            guesses += self._metrics(plan)
+            ahead.asked = True
+        if self._judging and not ahead.done:
+            guesses += self._metrics(ahead)
         return guesses
 
-    def _metrics(self, plan: _Plan) -> list[Guess]:
-        from pytest_ragbench.metrics.registry import find
+    def _metrics(self, ahead: _Ahead) -> list[Guess]:
+        from pytest_ragbench.scoring import Context
 
         asks: list[Ask] = []
         tools: dict[str, Any] = {}
-        for ask in _asks_of(plan.item):
+        for ask in plan_of(ahead.item).certain:
             try:
-                metrics = [find(name) for name in ask.metrics]
+                metrics = [fitted_metric(name, ask, ahead.answers.example) for name in ask.metrics]
             except RagbenchError:
                 break  # the test ends here, too
             needed = {"judge": any(metric.tasks for metric in metrics)}
             needed["embedder"] = any(metric.embedder for metric in metrics)
             for kind in [kind for kind, wanted in needed.items() if wanted and kind not in tools]:
-                tools[kind] = self._known(plan.item, kind)
+                tools[kind] = self._known(ahead.item, kind)
                 if tools[kind] is YET:
                     return []
             main = "judge" if needed["judge"] else "embedder"
-            if needed[main] and _is_shared(tools[main]):
+            if needed[main] and main in shared_tools(tools):
                 asks.append(ask)
-        plan.done = True
-        samples, plan.samples = plan.samples, []  # kept no longer than they are needed
+        answers = ahead.answers
+        ahead.end()
         if not asks:
             return []
-        shared = {kind: tool for kind, tool in tools.items() if _is_shared(tool)}
-        return [partial(self._score, samples, asks, shared)]
+        shared, absent = shared_tools(tools), Absent()
+        context = Context(  # nothing here may take the state's lock, whose holder may wait for this loop
+            settings=lambda: self._settings,
+            engine=lambda: self._engine,
+            judge=lambda: shared.get("judge") or absent,
+            embedder=lambda: shared.get("embedder") or absent,
+        )
+        return [partial(score_ahead, context, asks, answers)]
 
     def _known(self, item: pytest.Item, kind: str) -> Any:
         """The retriever, judge or embedder that the test will see, where that is certain now."""
@@ -228,55 +249,49 @@ class LookAhead:
         except RagbenchError:
             return EVER
 
-    # On the engine's loop
 
-    async def _score(
-        self,
-        samples: Sequence[asyncio.Task[RagSample] | RagSample],
-        asks: Sequence[Ask],
-        tools: Mapping[str, Any],
-    ) -> None:
-        [asked] = samples
-        sample = asked if isinstance(asked, RagSample) else await asyncio.shield(asked)
-        await self._score_asks(sample, asks, tools)
+class Window:
+    """Which tests are looked ahead to.
 
-    async def _score_asks(self, sample: RagSample, asks: Sequence[Ask], tools: Mapping[str, Any]) -> None:
-        """Those that come before the first that is wrong with the test."""
-        from pytest_ragbench.scoring import Context, Prepared, ScoreRequest, prepare, score_all
+    As many as are configured; by default as many as keep all call slots busy, so fewer where each has
+    several calls under way at a time: votes, panels, means over a set.
+    """
 
-        absent = _Absent()
-        here = Context(  # nothing here may take the state's lock, whose holder may wait for this loop
-            settings=lambda: self._settings,
-            engine=lambda: self._engine,
-            judge=lambda: tools.get("judge") or absent,
-            embedder=lambda: tools.get("embedder") or absent,
-        )
-        found: list[Prepared] = []
-        for ask in asks:
-            try:
-                _check_grades(ask)
-                found += [
-                    prepare(
-                        here,
-                        ScoreRequest(
-                            metric=name, sample=sample, options=ask.options,
-                            threshold=None if limit is UNKNOWN else limit,
-                            asserted=ask.gated and limit is not UNKNOWN,
-                        ),
-                    )
-                    for name, limit in ask.metrics.items()
-                ]  # fmt: skip
-            except RagbenchError:
-                break
-        await score_all(found)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._by_calls = settings.lookahead is None
+        slots = [provider.max_concurrency for provider in settings.providers.values()]
+        default = settings.rag.max_concurrency + max(slots, default=16)
+        self.size = default if settings.lookahead is None else settings.lookahead
+        """In calls at a time, or in tests where it is configured; 0: there is no look-ahead."""
+        self._costs: dict[int, int] = {}
+        self._used = 0
+        self._stop = 0
+
+    def after(self, position: int, items: Sequence[pytest.Item]) -> range:
+        """The positions that follow, as far as the window goes: one at least."""
+        if not self._by_calls:
+            return range(position + 1, min(position + 1 + self.size, len(items)))
+        for number in [number for number in self._costs if number <= position]:
+            self._used -= self._costs.pop(number)
+        self._stop = max(self._stop, position + 1)
+        while self._stop < len(items) and (not self._costs or self._used < self.size):
+            self._costs[self._stop] = cost = self._cost(items[self._stop])
+            self._used += cost
+            self._stop += 1
+        return range(position + 1, self._stop)
+
+    def _cost(self, item: pytest.Item) -> int:
+        what = sample_fixture(item)
+        if what is None:
+            return 1
+        questions = 1 if what == "rag_sample" else max(1, len(questions_of(item, what)))
+        judges = len(self._settings.judges) or 1 + bool(self._settings.judge_dual)
+        return calls_at_once(plan_of(item).certain, questions, self._settings.votes, judges)
 
 
-def window_of(settings: Settings) -> int:
-    """For how many tests calls may be under way: as configured, else one for each call slot."""
-    if settings.lookahead is not None:
-        return settings.lookahead
-    slots = [provider.max_concurrency for provider in settings.providers.values()]
-    return settings.rag.max_concurrency + max(slots, default=16)
+def _asks_more(item: pytest.Item) -> bool:
+    return sum(len(ask.metrics) for ask in plan_of(item).certain if ask.of == "sample") > 1
 
 
 async def _warm_up(metrics: Sequence[str]) -> None:
@@ -294,44 +309,3 @@ def _import_all(metrics: Sequence[str]) -> None:
     with suppress(RagbenchError):  # the test that names it says so
         for name in metrics:
             find(name)
-
-
-def _asks_of(item: pytest.Item) -> list[Ask]:
-    return [ask for ask in plan_of(item).certain if ask.of == "sample"]
-
-
-def _metric_names(item: pytest.Item) -> list[str]:
-    return [name for ask in _asks_of(item) for name in ask.metrics]
-
-
-async def _ask(
-    retriever: Any, question: Question, samples: list[asyncio.Task[RagSample] | RagSample]
-) -> None:
-    task = asyncio.ensure_future(retriever.ask(question))
-    samples.append(task)
-    await task
-
-
-class _Absent:
-    """Stands for a judge or embedder that is not asked ahead; a guess ends where it would be."""
-
-    name = "absent"
-    tasks = None
-
-    async def ask(self, task: Any) -> Any:
-        raise RagbenchError("not asked ahead of the test")
-
-    async def embed(self, texts: Any) -> Any:
-        raise RagbenchError("not asked ahead of the test")
-
-
-def _is_shared(value: Any) -> bool:
-    return getattr(value, "shared", False) is True
-
-
-def _check_grades(ask: Ask) -> None:
-    from pytest_ragbench.model.thresholds import parse_threshold
-
-    for limit in ask.grades:
-        if limit is not None and limit is not UNKNOWN:
-            parse_threshold(limit)

@@ -11,7 +11,7 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.samples import Question
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plan.model import Plan, Symbol
 from pytest_ragbench.plan.reading import PlanReader
 from pytest_ragbench.plan.values import is_installed
@@ -82,6 +82,12 @@ def questions_of(item: pytest.Item, what: str) -> list[Question]:
         return [] if value is None or "rag_sample" in params else [as_question(value, item)]
     except RagbenchError:
         return []
+
+
+def given_sample(item: pytest.Item) -> RagSample | None:
+    """The sample itself, where the test is parametrised with it."""
+    value = _params(item).get("rag_sample")
+    return value if isinstance(value, RagSample) else None
 
 
 def is_skipped(item: pytest.Item) -> bool:

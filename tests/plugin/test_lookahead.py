@@ -425,7 +425,7 @@ from pytest_ragbench.plugin.state import STATE
 
 def pytest_sessionfinish(session):
     looking = session.config.stash[STATE]._lookahead
-    print("kept", [plan.samples for plan in looking._plans.values() if plan.samples])
+    print("kept", [each for each in looking._ahead.values() if each.answers.tasks])
 """,
     )
     ran = job.run("-s", f"--rag-url={rag.url}")

@@ -1,0 +1,199 @@
+"""Asks ahead of a test what its plan is certain to ask; runs on the engine's loop.
+
+A guess goes the same way as the test will, with the same checks, votes and panels, so that the test finds the
+replies it needs and no others are asked for. What goes wrong is the test's to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_ragbench.engine.lookahead import looking_ahead
+from pytest_ragbench.model.errors import BudgetError, EndpointError, RagbenchError
+from pytest_ragbench.model.sample_sets import RagSamples
+from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.thresholds import parse_threshold
+from pytest_ragbench.plan.model import UNKNOWN, Ask
+
+if TYPE_CHECKING:
+    from pytest_ragbench.rag import Retriever
+    from pytest_ragbench.scoring import Context, Prepared
+
+MAX_EACH = 100
+"""For so many samples of a loop is asked ahead: one that misses ends it."""
+
+Guess = Callable[[], Coroutine[Any, Any, None]]
+
+
+class HasLoop(Protocol):
+    """An engine, as far as guesses need one."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """On which fetches run."""
+        ...
+
+
+class Guesses:
+    """The guesses under way in this process. Nobody hears of their errors: the test meets them itself."""
+
+    def __init__(self, engine: HasLoop) -> None:
+        self._engine = engine
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    def launch(self, guesses: Iterable[Guess]) -> None:
+        """Start them on the engine's loop; from any thread."""
+        started = list(guesses)
+        if not started or self._stopped:
+            return
+        context = copy_context()
+        context.run(looking_ahead.set, True)
+        self._engine.loop.call_soon_threadsafe(self._start, started, context=context)
+
+    def stop(self) -> None:
+        """Start no more, and end those under way; from any thread."""
+        self._stopped = True
+        if self._tasks:
+            self._engine.loop.call_soon_threadsafe(self._cancel)
+
+    def _start(self, guesses: list[Guess]) -> None:
+        if self._stopped:
+            return
+        for guess in guesses:
+            task = asyncio.get_running_loop().create_task(guess())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # mark it as seen
+
+    def _cancel(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+
+@dataclass
+class Answers:
+    """What is asked of the system under test for one test: a task for each question, or the sample itself."""
+
+    questions: Sequence[Question] = ()
+    tasks: list[asyncio.Task[RagSample]] = field(default_factory=list)
+    sample: RagSample | None = None
+
+    @property
+    def example(self) -> Question | RagSample:
+        """One of them: options of a metric are held against it."""
+        return self.sample or self.questions[0]
+
+    def asked(self, retriever: Retriever) -> list[Guess]:
+        """Guesses that ask the questions, in their order."""
+
+        async def ask(question: Question) -> None:
+            task = asyncio.ensure_future(retriever.ask(question))
+            self.tasks.append(task)
+            await task
+
+        return [lambda question=question: ask(question) for question in self.questions]  # type: ignore[misc]
+
+    async def one(self) -> RagSample:
+        """The test's sample."""
+        return self.sample if self.sample is not None else await asyncio.shield(self.tasks[0])
+
+    async def all(self) -> RagSamples:
+        """The test's samples. Raises what is wrong with the whole set."""
+        found: list[RagSample | EndpointError | BudgetError] = []
+        for outcome in await asyncio.gather(*map(asyncio.shield, self.tasks), return_exceptions=True):
+            if not isinstance(outcome, (RagSample, EndpointError, BudgetError)):
+                raise outcome
+            found.append(outcome)
+        return RagSamples(self.questions, found)
+
+
+class Absent:
+    """Stands for a judge or embedder that is not asked ahead; a guess ends where it would be."""
+
+    name = "absent"
+    tasks: Collection[str] | None = None
+
+    async def ask(self, task: Any) -> Any:
+        raise RagbenchError("not asked ahead of the test")
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        raise RagbenchError("not asked ahead of the test")
+
+
+async def score_ahead(context: Context, asks: Sequence[Ask], answers: Answers) -> None:
+    """Score what a test is certain to score, as far as nothing is wrong with it."""
+    from pytest_ragbench.scoring import score_all
+
+    prepared: list[Prepared] = []
+    over: list[Ask] = []
+    for ask in asks:
+        if ask.of == "set":
+            over.append(ask)
+            continue
+        try:
+            samples = (await answers.all()).answered if ask.of == "each" else [await answers.one()]
+            for sample in samples[:MAX_EACH]:
+                prepared += _prepared(context, ask, sample)
+        except RagbenchError:
+            if not ask.may_fail:
+                break  # the test ends here, too
+    await asyncio.gather(score_all(prepared), *(_score_set(context, ask, answers) for ask in over))
+
+
+def _prepared(context: Context, ask: Ask, sample: RagSample) -> list[Prepared]:
+    from pytest_ragbench.scoring import ScoreRequest, prepare
+    from pytest_ragbench.scoring.requests import votes_for
+
+    for limit in ask.grades:
+        if limit is not None and limit is not UNKNOWN:
+            parse_threshold(limit)
+    found: list[Prepared] = []
+    for name, limit in ask.metrics.items():
+        if limit is not UNKNOWN:
+            request = ScoreRequest(
+                metric=name, sample=sample, options=ask.options, threshold=limit, asserted=ask.gated
+            )
+            found.append(prepare(context, request))
+            continue
+        # Which votes agree depends on the threshold: no more of them are certain than a majority.
+        for vote in range(votes_for(context.settings(), sample) // 2 + 1):
+            request = ScoreRequest(metric=name, sample=sample, options=ask.options, votes=1, repeat=vote)
+            found.append(prepare(context, request))
+    return found
+
+
+async def _score_set(context: Context, ask: Ask, answers: Answers) -> None:
+    from pytest_ragbench.scoring import SetRequest, prepare_set, score_set
+
+    for name, limit in ask.metrics.items():
+        if limit is UNKNOWN and context.settings().votes > 1:
+            continue
+        request = SetRequest(
+            metric=name,
+            items=await answers.all(),
+            options=ask.options,
+            threshold=None if limit is UNKNOWN else limit,
+            asserted=ask.gated and limit is not UNKNOWN,
+        )
+        await score_set(prepare_set(context, request))
+
+
+def calls_at_once(asks: Sequence[Ask], questions: int, votes: int, judges: int) -> int:
+    """How many calls a test may have under way at a time: of the system under test, then of judges."""
+    samples = {"sample": 1, "each": questions, "set": questions, "other": 0}
+    judged = sum(len(ask.metrics) * samples[ask.of] for ask in asks)
+    return max(1, questions, judged * (votes // 2 + 1) * judges)
+
+
+def shared_tools(tools: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of which replies are kept, so that what is asked ahead need not be asked again."""
+    return {kind: tool for kind, tool in tools.items() if getattr(tool, "shared", False) is True}
