@@ -1,4 +1,4 @@
-"""One cell to one field's value: strict where a guess could change what is tested."""
+"""The value of one cell, by field: strict wherever guessing could change what is tested."""
 
 from __future__ import annotations
 
@@ -9,75 +9,78 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pytest_ragbench.languages import catalog
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.questions.columns import QuestionWords
 from pytest_ragbench.questions.contexts import parse_contexts
 
-_TRUE = {"true", "yes", "y", "1", "1.0", "да", "истина", "はい", "真"}
-_FALSE = {"false", "no", "n", "0", "0.0", "нет", "ложь", "いいえ", "偽"}
 _SEPARATORS = ("\n", ";", "|", ",")
 
 
 def text(value: Any) -> str | None:
-    """A text as written; numbers as the file has them. None stays None."""
+    """A string as written; numbers as the file has them. None stays None."""
     if value is None or isinstance(value, str):
         return _whole(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _number(value)
-    raise QuestionFileError(f"must be a text, got {_shown(value)}; put it in quotes if it is one")
+    raise QuestionFileError(f"must be text, got {_shown(value)}; if it is meant as text, put it in quotes")
 
 
 def reference(value: Any) -> str | None:
-    """A text, or a list of one (``ground_truths`` of early ragas)."""
+    """A string, or a list of one (``ground_truths`` of early RAGAS)."""
     if isinstance(value, list):
         if len(value) != 1:
-            raise QuestionFileError(f"must be one text, got a list of {len(value)}")
+            raise QuestionFileError(f"must be one string, got a list of {len(value)}")
         return text(value[0])
     return text(value)
 
 
 def name(value: Any) -> str | None:
-    """A short text (id, language, session), stripped; blank counts as not given."""
+    """A short string (id, language, session), stripped; blank counts as not given."""
     found = text(value)
     return (found.strip() or None) if found is not None else None
 
 
 def flag(value: Any) -> bool | None:
-    """Yes or no, in English, Russian, Japanese or as 1 and 0; anything else is an error."""
+    """Yes or no, as 1 and 0 or in the words of any known language; anything else is an error."""
     if value is None or isinstance(value, bool):
         return value
     written = _number(value) if isinstance(value, (int, float)) else value
+    words = [each.rules(QuestionWords) for each in catalog()]
     if isinstance(written, str):
         word = written.strip().casefold()
-        if word in _TRUE or word in _FALSE:
-            return word in _TRUE
         if not word:
             return None
-    raise QuestionFileError(f"must be true or false (yes/no, 1/0, да/нет, はい/いいえ), got {_shown(value)}")
+        for spoken in words:
+            if word in spoken.yes or word in spoken.no:
+                return word in spoken.yes
+    pairs = ["1/0", *(f"{spoken.yes[0]}/{spoken.no[0]}" for spoken in words if spoken.yes and spoken.no)]
+    raise QuestionFileError(f"must be true or false ({', '.join(pairs)}), got {_shown(value)}")
 
 
 def contexts(value: Any) -> tuple[str, ...] | None:
-    """A list of texts, or a cell for :func:`parse_contexts`."""
+    """A list of strings, or a cell for :func:`parse_contexts`."""
     if value is None:
         return None
     if isinstance(value, str):
         value = parse_contexts(value)
     if not isinstance(value, list):
-        raise QuestionFileError(f"must be a list of texts, got {_shown(value)}")
+        raise QuestionFileError(f"must be a list of strings, got {_shown(value)}")
     for number, item in enumerate(value):
         if not isinstance(item, str):
-            raise QuestionFileError(f"item {number} must be a text, got {_shown(item)}")
+            raise QuestionFileError(f"item {number} must be a string, got {_shown(item)}")
         _whole(item)
     return tuple(value)
 
 
 def id_list(value: Any) -> tuple[str, ...] | None:
-    """Ids as texts: a list, a list written as text, or texts apart by line ends, ``;``, ``|`` or ``,``."""
+    """Ids: a list, the text of a list, or ids separated by line ends, ``;``, ``|`` or ``,``."""
     return None if value is None else tuple(_items(value))
 
 
 def relevance(value: Any) -> dict[str, float] | None:
-    """Ids with grades: ``{id: grade}`` (also as text), or ids as in :func:`id_list`, grade 1 each."""
+    """Ids with grades: ``{id: grade}`` or its text, or ids as in :func:`id_list`, of grade 1 each."""
     if value is None:
         return None
     if isinstance(value, str) and value.strip().startswith("{"):
@@ -97,16 +100,16 @@ def relevance(value: Any) -> dict[str, float] | None:
 
 
 def url_list(value: Any) -> tuple[str, ...] | None:
-    """URLs: a list (also as text), or URLs apart by white space, ``;``, ``|`` or ``,`` before the next one."""
+    """URLs: a list or its text, or URLs separated by white space, ``;``, ``|`` or ``,``."""
     if isinstance(value, str) and not value.strip().startswith("["):
-        # Of these signs only white space can't be part of a URL.
+        # A URL may hold the other separators, so they only count where the next URL starts behind them.
         parts = re.split(r"[;|,]?\s+|[;|,](?=[a-zA-Z][\w+.-]*://|/)", value.strip())
         return tuple(part for part in parts if part)
     return None if value is None else tuple(_items(value))
 
 
 def tags(value: Any) -> tuple[str, ...] | None:
-    """Tags: a list (also as text), or texts apart by ``,`` or ``;``; each once."""
+    """Tags: a list or its text, or words separated by ``,`` or ``;``; repeats are dropped."""
     if value is None:
         return None
     if isinstance(value, str) and not value.strip().startswith("["):
@@ -115,7 +118,7 @@ def tags(value: Any) -> tuple[str, ...] | None:
 
 
 def thresholds(value: Any) -> dict[str, str] | None:
-    """``{metric: threshold}`` as an object, or as the JSON of one."""
+    """``{metric: threshold}``, or its JSON."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, str):
@@ -130,12 +133,12 @@ def thresholds(value: Any) -> dict[str, str] | None:
 
 
 def threshold(value: Any) -> str | None:
-    """One threshold as text; the metric's own range is checked where the metric is known."""
+    """One threshold as written; its range is checked later, where the metric is known."""
     return name(value)
 
 
 def metadata(value: Any) -> dict[str, Any] | None:
-    """An object of anything, or the JSON of one."""
+    """Any object, or its JSON."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, str) and value.strip().startswith("{"):
@@ -167,7 +170,7 @@ READ: dict[str, Callable[[Any], Any]] = {
     "cluster": name,
     "metadata": metadata,
 }
-"""Field -> how its cell is read. Raises QuestionFileError without the place, which the loader adds."""
+"""Field -> how its cell is read. Raises QuestionFileError without file and line, which the mapper adds."""
 
 
 def _items(value: Any, separators: tuple[str, ...] = _SEPARATORS) -> list[str]:
@@ -176,7 +179,7 @@ def _items(value: Any, separators: tuple[str, ...] = _SEPARATORS) -> list[str]:
         if content.startswith("[") and content.endswith("]"):
             value = _written(content)
         else:
-            # The first of the separators that occurs is the one: "a, b; c" is "a, b" and "c".
+            # Only the first separator that occurs splits: "a, b; c" is "a, b" and "c".
             mark = next((mark for mark in separators if mark in content), None)
             parts = content.split(mark) if mark else [content]
             return [part.strip() for part in parts if part.strip()]
@@ -188,18 +191,18 @@ def _items(value: Any, separators: tuple[str, ...] = _SEPARATORS) -> list[str]:
     for number, item in enumerate(value):
         word = name(item) if not isinstance(item, (list, Mapping)) else None
         if word is None:
-            raise QuestionFileError(f"item {number} must be a text, got {_shown(item)}")
+            raise QuestionFileError(f"item {number} must be a string, got {_shown(item)}")
         found.append(word)
     return found
 
 
 def _written(value: str) -> Any:
-    """A list or object that was written into a text cell, by JSON or by Python."""
+    """The list or object whose text, in JSON or Python, is in a cell."""
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
         pass
-    # Python joins 'a' 'b' (as numpy writes arrays) into one text, so texts without a comma are refused.
+    # Python would join 'a' 'b' (as numpy writes arrays) into one string, so a missing comma is refused.
     if not re.search(r"""['"]\s+['"]""", value):
         try:
             return ast.literal_eval(value.strip())
@@ -220,7 +223,7 @@ def _whole(value: str | None) -> str | None:
             value.encode("utf-8")
         except UnicodeEncodeError:
             raise QuestionFileError(
-                "holds half of a surrogate pair (\\ud800 ...), which is no letter"
+                "holds half of a surrogate pair (\\ud800 ...), which is not a character"
             ) from None
     return value
 

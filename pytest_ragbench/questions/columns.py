@@ -1,7 +1,7 @@
-"""The names that people have for the columns of a question file, and ours.
+"""The names that people and tools give the columns of a question file, and the fields that they mean.
 
 Names are compared without case, spaces, underscores, hyphens and dots, so ``userInput``, ``user_input`` and
-``User Input`` are one.
+``User Input`` are the same name.
 """
 
 from __future__ import annotations
@@ -12,105 +12,49 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, ClassVar
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "id": (
-        "id", "question_id", "qid", "query_id", "sample_id", "case_id", "test_id", "test_case_id",
-        "uid", "uuid",
-        "ид", "идентификатор", "номер", "№", "номер вопроса", "id вопроса",
-        "番号", "質問番号", "質問ID", "識別子",
-    ),
-    "question": (
-        "question", "query", "user_input", "input", "inputs", "prompt", "user_query", "user_question",
-        "question_text", "query_text", "search_query",
-        "вопрос", "запрос", "текст вопроса", "вопрос пользователя",
-        "質問", "質問文", "問い", "問合せ", "問い合わせ", "クエリ", "ユーザー入力", "入力",
-    ),
-    "answer": (
-        "answer", "response", "actual_output", "output", "completion", "prediction", "generated_answer",
-        "model_answer", "actual_answer", "actual_response", "predicted_answer", "generated_response",
-        "rag_answer", "bot_answer", "llm_answer",
-        "ответ", "ответ модели", "ответ бота", "ответ системы", "ответ ассистента",
-        "回答", "応答", "出力", "生成回答", "実際の回答",
-    ),
-    "reference": (
-        "reference", "ground_truth", "ground_truths", "expected_message", "ground_truth_answer",
-        "expected_output", "expected_answer", "expected_response", "expected", "reference_answer",
-        "reference_output", "gold", "golden", "gold_answer", "golden_answer", "ideal", "ideal_answer",
-        "correct_answer", "right_answer", "target", "target_answer",
-        "эталон", "эталонный ответ", "правильный ответ", "верный ответ", "ожидаемый ответ",
-        "образец ответа",
-        "正解", "正答", "模範回答", "期待回答", "期待する回答", "期待される回答", "参照回答",
-        "正解回答", "期待値",
-    ),
-    "contexts": (
-        "contexts", "retrieved_contexts", "retrieved_context", "retrieval_context", "retrieval_contexts",
-        "chunks", "chunk", "retrieved_chunks", "documents", "docs", "retrieved_documents", "retrieved_docs",
-        "passages", "passage", "retrieved_passages",
-        "контекст", "контексты", "найденный контекст", "чанки", "фрагменты", "найденные фрагменты",
-        "文脈", "コンテキスト", "検索結果", "検索文脈", "取得文書", "取得コンテキスト", "チャンク",
-    ),
-    "reference_contexts": (
-        "reference_contexts", "reference_context", "ground_truth_contexts", "ground_truth_context",
-        "gold_contexts", "gold_context", "golden_contexts", "expected_contexts", "expected_context",
-        "relevant_contexts", "source_contexts",
-        "эталонный контекст", "эталонные контексты", "эталонные фрагменты",
-        "正解文脈", "参照文脈", "正解コンテキスト", "参照コンテキスト",
-    ),
-    "context_ids": (
-        "context_ids", "retrieved_context_ids", "retrieved_ids", "retrieved_doc_ids",
-        "retrieved_document_ids", "retrieved_chunk_ids", "chunk_ids",
-        "id фрагментов", "id чанков", "найденные id", "文脈ID", "取得ID", "検索結果ID",
-    ),
-    "relevant_ids": (
-        "relevant_ids", "reference_context_ids", "reference_ids", "relevant_doc_ids", "relevant_document_ids",
-        "relevant_chunk_ids", "relevant_context_ids", "gold_ids", "gold_doc_ids", "expected_ids",
-        "expected_doc_ids", "ground_truth_ids", "ground_truth_context_ids", "qrels",
-        "релевантные id", "релевантные документы", "эталонные id", "id релевантных документов",
-        "正解ID", "関連ID", "関連文書ID", "正解文書ID",
-    ),
-    "context_urls": ("context_urls", "retrieved_urls", "chunk_urls"),
-    "relevant_urls": (
-        "relevant_urls", "relevant_url", "shown_url", "shown_urls", "confluence_url", "document_url", "doc_url",
-        "page_url", "article_url", "expected_url", "expected_urls", "gold_url", "gold_urls", "ground_truth_url",
-        "url документа", "ссылка на документ", "показанная ссылка",
-        "表示URL", "文書URL", "正解URL",
-    ),
-    "lang": ("lang", "language", "locale", "язык", "言語"),
-    "must_pass": ("must_pass", "critical", "обязательный", "обязательно", "критичный", "必須", "必須合格"),
-    "should_abstain": (
-        "should_abstain", "must_abstain", "unanswerable", "is_unanswerable", "is_impossible",
-        "без ответа", "нет ответа", "回答不可", "回答不能",
-    ),
-    # Read into should_abstain, turned round.
-    "answerable": ("answerable", "is_answerable", "has_answer", "есть ответ", "回答可能"),
-    "thresholds": ("thresholds", "threshold", "пороги", "порог", "閾値", "しきい値"),
-    "tags": ("tags", "tag", "теги", "тег", "метки", "タグ"),
-    "session": (
-        "session", "session_id", "conversation_id", "dialog_id", "dialogue_id", "thread_id", "chat_id",
-        "сессия", "диалог", "セッション", "会話ID",
-    ),
-    "cluster": ("cluster", "cluster_id", "кластер", "クラスタ", "クラスター"),
-    "metadata": ("metadata", "meta", "additional_metadata", "метаданные", "メタデータ"),
-}  # fmt: skip
+from pytest_ragbench.languages import catalog
 
-FIELDS = tuple(name for name in NAMES if name not in ("answerable", "metadata"))
+FIELDS = (
+    "id", "question", "answer", "reference", "contexts", "reference_contexts", "context_ids", "relevant_ids",
+    "context_urls", "relevant_urls", "lang", "must_pass", "should_abstain", "thresholds", "tags", "session", "cluster",
+)  # fmt: skip
 """The fields of a Question that a column can be mapped to; ``metadata.NAME`` is possible, too."""
+
+
+@dataclass(frozen=True)
+class QuestionWords:
+    """``questions.toml`` of a language: its names of columns, and how a cell says yes or no."""
+
+    topic: ClassVar[str] = "questions"
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field -> names. Also ``answerable``, the opposite of should_abstain, and ``metadata``."""
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+
+
+@cache
+def known_names() -> Mapping[str, tuple[str, ...]]:
+    """Field -> its names in all languages, English first."""
+    spoken = [each.rules(QuestionWords).columns for each in catalog()]
+    known = (*FIELDS, "answerable", "metadata")
+    return {field: tuple(name for one in spoken for name in one.get(field, ())) for field in known}
+
 
 _INPUTS = {"vars", "inputs", "input"}  # promptfoo, LangSmith
 _OUTPUTS = {"outputs", "output"}
 _REFERENCE_OUTPUTS = {"referenceoutputs", "referenceoutput"}
 _OPENED = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
-# Beside these names of deepeval's, ``context`` is the ideal context; elsewhere it is what was retrieved.
+# Next to these names of DeepEval, ``context`` is the ideal context; elsewhere it is what was retrieved.
 _DEEPEVAL = {"retrievalcontext", "actualoutput", "expectedoutput"}
 _SAVED_BY_DEEPEVAL = {"input", "expectedoutput", "sourcefile", "toolscalled"}
-# Words of their own that merely look like ours.
+# Unrelated names that are spelt much like ours.
 _NOT_MISSPELT = {"content", "contents", "document", "contest", "references_url", "label"}
 _OUTPUT = re.compile(r"\[[^\]]+\] .*", re.DOTALL)
-"""``[provider] prompt``: the header of the outputs in a CSV of promptfoo's."""
-_THRESHOLD = re.compile(r"(?:thresholds?|порог|閾値|しきい値)[\s_.:\-]+(\S.*)", re.IGNORECASE)
+"""``[provider] prompt``: the header of the outputs in a CSV by promptfoo."""
 
 
 @lru_cache(maxsize=4096)  # the same few names in every row
@@ -119,7 +63,16 @@ def normal(name: str) -> str:
     return re.sub(r"[\s_.\-\u200b\ufeff]+", "", unicodedata.normalize("NFKC", name).casefold())
 
 
-_FIELD_OF = {normal(name): target for target, names in NAMES.items() for name in names}
+@cache
+def _field_of() -> Mapping[str, str]:
+    return {normal(name): target for target, spoken in known_names().items() for name in spoken}
+
+
+@cache
+def _threshold() -> re.Pattern[str]:
+    """``threshold_faithfulness``: a name of the thresholds, a separator and a metric."""
+    words = "|".join(sorted(map(re.escape, known_names()["thresholds"]), key=len, reverse=True))
+    return re.compile(rf"(?:{words})[\s_.:\-]+(\S.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +88,17 @@ class Resolution:
 
 
 def flatten(cells: Mapping[str, Any], mapped: Mapping[str, str]) -> dict[str, Any]:
-    """Cells with promptfoo's ``vars`` and LangSmith's ``inputs`` and ``outputs`` opened: ``inputs.question``.
+    """Cells with promptfoo's ``vars`` and LangSmith's ``inputs`` and ``outputs`` as columns: ``inputs.question``.
 
-    Objects that the caller's mapping reaches into by a dotted name are opened, too.
+    Objects that the caller's mapping reaches into by a dotted name become columns, too. All other cells stay
+    as they are: an answer that happens to be JSON is text.
     """
     roots = {name.partition(".")[0] for name in mapped.values() if "." in name}
-    known = _OPENED
     flat: dict[str, Any] = {}
     for name, value in cells.items():
-        if isinstance(value, str) and value.startswith("{") and normal(name) in known:
+        if isinstance(value, str) and value.startswith("{") and normal(name) in _OPENED:
             value = _opened(value)  # noqa: PLW2901 - LangSmith's CSV has its objects as JSON
-        if isinstance(value, Mapping) and (normal(name) in known or name in roots):
+        if isinstance(value, Mapping) and (normal(name) in _OPENED or name in roots):
             flat.update({f"{name}.{inner}": item for inner, item in value.items()})
         else:
             flat[name] = value
@@ -153,7 +106,7 @@ def flatten(cells: Mapping[str, Any], mapped: Mapping[str, str]) -> dict[str, An
 
 
 def _opened(text: str) -> Any:
-    """The object that a cell holds as JSON; the text itself where it is none."""
+    """The object whose JSON is in a cell; the text itself where it isn't an object."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -176,7 +129,7 @@ def has_question(names: Sequence[str], mapped: Mapping[str, str]) -> bool:
 
 
 def resolve(names: Sequence[str], mapped: Mapping[str, str]) -> Resolution:
-    """What the columns are; an explicit mapping wins over the table of names."""
+    """What the columns are; the caller's mapping comes before the known names."""
     fields: dict[str, str] = {}
     problems: list[str] = []
     for ours, theirs in mapped.items():
@@ -206,7 +159,7 @@ def resolve(names: Sequence[str], mapped: Mapping[str, str]) -> Resolution:
 
 def _target(known: str) -> str:
     """The field of a name that :func:`near_miss` returned."""
-    return _FIELD_OF.get(normal(known)) or f"thresholds.{known.partition('_')[2]}"
+    return _field_of().get(normal(known)) or f"thresholds.{known.partition('_')[2]}"
 
 
 def _doubles(fields: Mapping[str, str]) -> Iterator[str]:
@@ -231,19 +184,19 @@ def _find(wanted: str, names: Sequence[str]) -> str | None:
 
 
 def _known(name: str, names: Sequence[str]) -> str | None:
-    """The field of a name in the table, with its neighbours in view; None where it is unknown."""
-    if name.startswith("__"):  # promptfoo's __expected and the like are its own business
+    """The field that a name means next to the others; None where it is unknown."""
+    if name.startswith("__"):  # promptfoo's __expected and the like
         return None
     plain = normal(name)
     if _OUTPUT.fullmatch(name) and {"Status", "Score", "Named Scores"} <= set(names):
         return "answer" if sum(_OUTPUT.fullmatch(other) is not None for other in names) == 1 else None
     if plain == "context":
         return "reference_contexts" if _DEEPEVAL & {normal(other) for other in names} else "contexts"
-    if plain in _FIELD_OF:
-        return _FIELD_OF[plain]
+    if plain in _field_of():
+        return _field_of()[plain]
     if plain == "expect":  # of *.rag.yaml tests
         return "metadata.expect"
-    if match := _THRESHOLD.fullmatch(name.strip()):
+    if match := _threshold().fullmatch(name.strip()):
         return f"thresholds.{match[1].strip()}"
     root, dot, inner = name.partition(".")
     return _nested(normal(root), inner, names) if dot else None
@@ -256,7 +209,7 @@ def _nested(root: str, inner: str, names: Sequence[str]) -> str | None:
     target = _known(inner, names)
     if target != "answer" or root in _INPUTS:
         return target
-    # The outputs of a LangSmith example are the right ones, unless those stand beside them.
+    # The outputs of a LangSmith example are the right ones, unless it has reference outputs as well.
     judged = any(normal(other.partition(".")[0]) in _REFERENCE_OUTPUTS for other in names)
     return "answer" if judged and root in _OUTPUTS else "reference"
 
@@ -270,8 +223,8 @@ def _inner(name: str) -> str:
 def near_miss(name: str) -> str | None:
     """The known name that an unknown one is most likely a misspelling of, or None.
 
-    Compared word by word, because ``question_type`` and ``reference_url`` are names of their own, however
-    close they come to ``question`` and ``reference`` in letters.
+    Compared word by word, because ``question_type`` and ``reference_url`` are other names than ``question`` and
+    ``reference``, although they share most letters.
     """
     inner = _inner(name)
     if inner.startswith("__") or normal(inner) in _NOT_MISSPELT:
@@ -279,7 +232,7 @@ def near_miss(name: str) -> str | None:
     words = _words(inner)
     if len(words) > 1 and _close(words[0], "threshold"):
         return f"threshold_{'_'.join(words[1:])}"
-    known = [other for names in NAMES.values() for other in names]
+    known = [other for spoken in known_names().values() for other in spoken]
     alike = [other for other in known if _alike(words, _words(other))]
     joined = get_close_matches(normal(inner), [normal(other) for other in alike], n=1, cutoff=0.0)
     return next((other for other in alike if joined and normal(other) == joined[0]), None)
@@ -294,7 +247,7 @@ def _words(name: str) -> tuple[str, ...]:
 def _alike(words: Sequence[str], others: Sequence[str]) -> bool:
     if len(words) == len(others):
         return all(map(_close, words, others))
-    # Words run together, as "groundtruht"; one of the two sides then is a single word.
+    # Words may be run together, as in "groundtruht"; then one of the two names is a single word.
     if 1 not in (len(words), len(others)):
         return False
     if others and words and len(words) > len(others) and _close(words[0], others[0]):

@@ -1,4 +1,4 @@
-"""A cell that holds contexts: one text, or a list that something wrote as text."""
+"""A cell that holds contexts: one context, or the text of a list that JSON, Python or numpy wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ragbench.model.errors import QuestionFileError
 
 _LITERAL = r"""[uU]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)
-# How a list of texts begins when Python, JSON or numpy wrote it.
+# How a list of strings begins when Python, JSON or numpy wrote it.
 _LIST_START = re.compile(r"""\[(?:\s*\[)*\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
 _LIST_THEN_TEXT = re.compile(rf"\[\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\]\s*\S", re.DOTALL)
 _ARRAY = re.compile(r"array\(\[.*\](?:,\s*dtype=[\w<>|']+)?\)", re.DOTALL)
@@ -32,12 +32,12 @@ def parse_contexts(cell: str) -> list[str]:
     ``Text``, ``[1] A footnote``    one: the cell as it is
     ==============================  ====================================================
 
-    Separators inside a text (``|``, ``;``, line ends) never split it.
+    Separators inside a context (``|``, ``;``, line ends) never split it.
 
     Raises
     ------
     QuestionFileError
-        A list that is cut off, holds something other than texts, or mixes commas and none; an array
+        A list that is cut off, holds something other than strings, or lacks a comma; an array
         shortened by numpy (``...``); a missing value written as ``None`` or ``nan``.
     """
     content = cell.strip()
@@ -59,7 +59,7 @@ def parse_contexts(cell: str) -> list[str]:
 
 def _bracketed(content: str, cell: str) -> list[str]:
     try:
-        value = json.loads(content, strict=False)  # strict would refuse raw line ends inside a text
+        value = json.loads(content, strict=False)  # strict would refuse line ends inside a string
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def _bracketed(content: str, cell: str) -> list[str]:
     if isinstance(value, list):
         if _joined(content, value):
             raise QuestionFileError(
-                "contexts: a comma is missing between two texts of the list, which Python would join into one"
+                "contexts: a comma is missing between two strings of the list, which Python would join into one"
             )
         return _texts(value)
     if _LIST_START.match(content) and not _LIST_THEN_TEXT.match(content):
@@ -85,7 +85,7 @@ def _texts(items: list[Any]) -> list[str]:
     for number, item in enumerate(items):
         if not isinstance(item, str):
             raise QuestionFileError(
-                f"contexts[{number}] must be a text, got {type(item).__name__}: {item!r:.60}"
+                f"contexts[{number}] must be a string, got {type(item).__name__}: {item!r:.60}"
             )
     return items
 
@@ -99,15 +99,15 @@ def _numpy(content: str) -> list[str]:
 
 
 def _joined(content: str, value: list[Any]) -> bool:
-    """Whether Python joined adjacent literals: then the list has more literals than texts."""
+    """Whether Python joined adjacent literals: then the list has more literals than strings."""
     return len(re.findall(_LITERAL, content, re.DOTALL)) > sum(isinstance(item, str) for item in value)
 
 
 def _literal(text: str) -> Any:
-    """A Python literal's value; None where the text is none."""
+    """The value of a Python literal; None where the text isn't one."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unknown escapes, which mean what they say
+            warnings.simplefilter("ignore")  # about unknown escapes, which stay as written
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Bytes to text. A wrong guess would hand mojibake to the judge, so nothing is guessed, only suggested."""
+"""Bytes to text. A wrong guess would send mojibake to the judge, so encodings are suggested, never guessed."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def decode(data: bytes, encoding: str | None = None) -> str:
             f"({error.reason}). {_advice(data, error.start, encoding)}",
             line,
         ) from None
-    except UnicodeError as error:  # "idna", "undefined": no encodings of files
+    except UnicodeError as error:  # "idna", "undefined": not encodings of files
         raise WrongEncoding(f"the file is not in the encoding {name}: {error}") from None
     return text.removeprefix("\ufeff")
 
 
 def _unmarked_utf16(data: bytes) -> str | None:
-    """UTF-16 shows in the first line, where no question file has a NUL of its own."""
+    """UTF-16 without a mark shows by NULs in the first line, which text in other encodings never has."""
     if marked(data):
         return None
     end = data.find(b"\n")
@@ -88,7 +88,7 @@ def _advice(data: bytes, start: int, tried: str | None) -> str:
 
 def likely_encoding(data: bytes) -> str | None:
     """The old encoding whose reading has the most words of one script, None where none has half."""
-    # Cut after a line, so that no multi-byte letter is torn.
+    # Cut after a line, so that no multi-byte character is split.
     head = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data
     scores = {name: _plausible(head, name) for name in _CANDIDATES}
     best = max(_CANDIDATES, key=lambda name: scores[name])
@@ -109,7 +109,7 @@ def _plausible(data: bytes, encoding: str) -> float:
     pattern = _ACCENTED if encoding == "cp1252" else _CYRILLIC
     parts = [part for word in words for part in re.findall(r"[^\W\d_]+", word) if not part.isascii()]
     good = sum(len(part) for part in parts if pattern.fullmatch(part))
-    # What is no letter at all (box drawings of a wrong code page) counts against the reading.
+    # Other characters, such as the box drawings of a wrong code page, count against the encoding.
     odd = sum(
         not letter.isalpha() and letter not in "«»—–…№“”„’°§"
         for word in words

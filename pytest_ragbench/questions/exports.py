@@ -1,4 +1,4 @@
-"""What evaluation tools write when they are asked for their results, as rows."""
+"""Results that promptfoo and DeepEval export, as rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def rows_of(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The rows of promptfoo's results, or of a DeepEval test run; None where it is neither.
+    """The rows of promptfoo's results or of a DeepEval test run; None for anything else.
 
-    Both keep their samples deeper in the file than a question set would.
+    Both keep their samples deeper in the file than a question file does.
     """
     results = value.get("results")
     if isinstance(results, Mapping) and isinstance(results.get("results"), list):
@@ -22,12 +22,12 @@ def rows_of(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def is_promptfoo_result(row: Mapping[str, Any]) -> bool:
-    """Whether the row is one result of promptfoo's, as its JSON Lines have them."""
+    """Whether the row is one result in promptfoo's JSON Lines."""
     return "promptIdx" in row and "testIdx" in row and isinstance(row.get("vars"), Mapping)
 
 
 def promptfoo_rows(results: Sequence[Any]) -> list[dict[str, Any]]:
-    """Variables and output of each result. Where several prompts or providers answered, ids tell them apart."""
+    """Variables and output of each result; where several prompts or providers answered, with an id."""
     found = [result for result in results if isinstance(result, Mapping)]
     several = len({result.get("promptIdx") for result in found}) > 1
     rows: list[dict[str, Any]] = []

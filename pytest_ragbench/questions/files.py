@@ -17,7 +17,7 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
     Raises
     ------
     QuestionFileError
-        There is none.
+        No file is found.
     """
     if not str(path).strip():
         raise UsageError("the path of the question file is empty")
@@ -53,7 +53,7 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
 
 
 def shown_name(file: Path) -> str:
-    """Short where the file is below the working directory."""
+    """The path for messages: relative where the file is below the working directory."""
     try:
         return str(file.absolute().relative_to(Path.cwd()))
     except ValueError:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.samples import Question
 
-MOST_COLUMNS = 80
-"""A longer test id is cut; a letter of Chinese or Japanese takes two columns of a terminal."""
+MAX_COLUMNS = 80
+"""A longer test id is cut; a Chinese or Japanese character takes two columns of a terminal."""
 
 SLUG_COLUMNS = 40
-"""So much of a question's beginning makes its id where the file gives none."""
+"""As much of a question's beginning becomes its id where the file gives none."""
 
 _HASH_DIGITS = 6
 
@@ -32,7 +32,7 @@ def test_id(question_id: str) -> str:
         return f"q-{_digest(question_id)}"
     if cleaned in ("and", "or", "not"):  # operators of -k
         return f"q-{cleaned}"
-    return _cut(cleaned, MOST_COLUMNS, question_id)
+    return _cut(cleaned, MAX_COLUMNS, question_id)
 
 
 def test_ids(questions: Sequence[Question]) -> list[str]:
@@ -86,7 +86,7 @@ def distinct_slug(question: str) -> str:
 
 def _clean(text: str) -> str:
     kept = "".join(map(_letter, unicodedata.normalize("NFC", text)))
-    # Invisible letters were dropped: what stood apart because of them may compose now.
+    # Without the invisible characters, letters that they separated may compose.
     return re.sub(r"-+", "-", unicodedata.normalize("NFC", kept)).strip("-.")
 
 
@@ -94,7 +94,7 @@ def _letter(letter: str) -> str:
     if letter.isalnum() or letter in "_-.+":
         return letter
     category = unicodedata.category(letter)
-    # Stress marks and joiners go without leaving a gap, vowel signs of Hindi or Thai stay.
+    # Stress marks and joiners are dropped without a gap; vowel signs of Hindi or Thai stay.
     if category == "Cf" or "\u0300" <= letter <= "\u036f":
         return ""
     return letter if category in ("Mn", "Mc") else "-"

@@ -1,4 +1,4 @@
-"""One question from columns that a test wrote itself, under any of the names that files may have."""
+"""Questions that a program has in memory, under any of the names that columns of files may have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ragbench.questions.rows import Problems, Row, Source
 
 
 def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "question") -> Question:
-    """The question that ``columns`` describe; ``where`` names it in messages.
+    """The question that ``columns`` describe; messages call it ``where``.
 
     Raises
     ------
@@ -31,15 +31,15 @@ def question_from(columns: Mapping[str, Any], *, default_id: str, where: str = "
 
 
 def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
-    """The questions that a program already has.
+    """The questions in a list, a table or a dataset.
 
     Parameters
     ----------
     value
-        A list (or any iterable) of texts, mappings of columns and Questions; a pandas or polars data frame; a
-        Hugging Face dataset; a ``ragas`` or LangSmith dataset's rows. Names of columns as in question files.
+        A list (or any iterable) of strings, mappings of columns and Questions; a pandas or polars data frame; a
+        Hugging Face dataset; the rows of a RAGAS or LangSmith dataset. Names of columns as in question files.
     where
-        How messages call it; rows are counted from 1.
+        What messages call it; rows are counted from 1.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
 
 
 def _items(value: Any, where: str) -> Iterable[Any]:
-    """The rows, whatever library holds them; none of them is imported here."""
+    """The rows of any library's table, without importing the library."""
     for method, arguments in (("to_dicts", {}), ("to_dict", {"orient": "records"}), ("to_pylist", {})):
         if callable(getattr(value, method, None)) and not isinstance(
             value, Mapping
@@ -84,13 +84,13 @@ def record_cells(item: Any, number: int, source: Source) -> dict[str, Any]:
     if isinstance(item, str):
         return {"question": item}
     if not isinstance(item, Mapping):
-        source.report(number, f"wanted a text or a mapping of columns, got {type(item).__name__}")
+        source.report(number, f"wanted a string or a mapping of columns, got {type(item).__name__}")
         return {"question": "-"}
     return {str(name): _plain(cell) for name, cell in item.items()}
 
 
 def _plain(cell: Any) -> Any:
-    """A cell as JSON would have it; NaN, NA and NaT are how tables write that nothing is there."""
+    """A cell in plain data; NaN, NA and NaT are how tables write a missing value."""
     if hasattr(cell, "tolist"):  # numpy
         cell = cell.tolist()
     if isinstance(cell, float) and math.isnan(cell):

@@ -35,24 +35,23 @@ def load_questions(
     Parameters
     ----------
     path
-        A file, a pattern (``"q/**/*.csv"``) or a directory (its own files, not those below). Or a database:
-        ``"sqlite:///support.db"``, a URL of SQLAlchemy's (extra ``sql``), or ``"env:NAME"`` for the
+        A file, a pattern (``"q/**/*.csv"``) or a directory (without its subdirectories). Or a database:
+        ``"sqlite:///support.db"``, an SQLAlchemy URL (extra ``sql``), or ``"env:NAME"`` for the
         variable that holds the URL.
     encoding
-        Of the file; otherwise that of its byte order mark, otherwise UTF-8. Never guessed.
+        Of the file; by default that of its byte order mark, else UTF-8. Never guessed.
     delimiter
-        Of a CSV, one letter; otherwise the one of ``, ; | tab`` that makes sense of the header.
+        Of a CSV, one character; by default the one of ``, ; | tab`` that fits the header.
     columns
-        Our name -> the file's name, for columns that are not known by themselves. ``metadata.NAME`` keeps
-        a column as it is.
+        Our name -> the file's name, for columns with unknown names. ``metadata.NAME`` keeps a column as it is.
     format
-        ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"yaml"``, ``"xlsx"``, ``"parquet"``; otherwise by
-        the file's suffix.
+        ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"json"``, ``"yaml"``, ``"xlsx"``, ``"parquet"``, or that of a
+        reader in another package; by default, the file's suffix decides.
     needs
         Fields that every question must have, as ``{"reference"}``.
     table, query
-        Of a database, one of the two; ``"URL#table"`` names the table, too. ``table`` is also the sheet of a
-        workbook, where several hold questions.
+        Of a database, one of the two; ``"URL#table"`` also names the table. ``table`` is also the sheet of a
+        workbook in which several sheets hold questions.
 
     Returns
     -------
@@ -64,7 +63,7 @@ def load_questions(
     QuestionFileError
         Naming file and line (or table and row), and up to ten problems at once.
     UsageError
-        An argument makes no sense.
+        An impossible argument.
     """
     mapped = checked_columns(columns or {})
     _check_arguments(delimiter, needs)
@@ -101,7 +100,7 @@ def _check_table(
 
 
 def reader_of(source: Source, format: str | None = None) -> Reader | None:
-    """The reader for a file; None where its kind is unknown, which is reported to ``source``.
+    """The reader of a file; None where its format is unknown, which is reported to ``source``.
 
     Raises
     ------
@@ -117,7 +116,7 @@ def reader_of(source: Source, format: str | None = None) -> Reader | None:
 
 
 def read_drafts(reader: Reader, source: Source, needs: Collection[str] = ()) -> list[Draft]:
-    """All questions of a file or database, as far as they can be read; the rest is reported to ``source``."""
+    """The questions of a file or database that can be read; what is wrong with others is reported to ``source``."""
     before = len(source.problems.found)
     try:
         rows = list(reader.read(source))
@@ -129,13 +128,13 @@ def read_drafts(reader: Reader, source: Source, needs: Collection[str] = ()) -> 
 
 
 def mapper_of(reader: Reader, source: Source, needs: Collection[str] = ()) -> RowMapper:
-    """A mapper that takes blank cells as ``reader`` means them."""
+    """A mapper for the rows of ``reader``, which decides what blank cells mean."""
     return RowMapper(source, needs, blank_is_missing=getattr(reader, "blank_is_missing", False))
 
 
 def _check_arguments(delimiter: str | None, needs: Collection[str]) -> None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise UsageError(f"delimiter must be one letter, as ';', got {delimiter!r}")
+        raise UsageError(f"delimiter must be one character, as ';', got {delimiter!r}")
     if isinstance(needs, str):
         raise UsageError(f"needs must be a collection of fields, as ['reference'], got {needs!r}")
     for need in needs:

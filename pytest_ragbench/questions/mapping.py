@@ -230,7 +230,7 @@ def _given(targets: Collection[str]) -> set[str]:
 
 
 def _lacking(field: str, names: Iterable[str], targets: Collection[str] = ()) -> str:
-    accepted = ", ".join(columns.NAMES[field][:6])
+    accepted = ", ".join(columns.known_names()[field][:6])
     message = f"no column for the {field}; columns found: {_listed(names)}. Understood are {accepted} ..."
     if field == "reference" and "answer" in targets:
         return f"{message} If the answer column holds the right answers: columns={{'reference': 'answer'}}"

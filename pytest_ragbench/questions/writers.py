@@ -1,4 +1,4 @@
-"""Question sets in the forms that other tools read."""
+"""Question sets in the formats that other tools read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEEPEVAL = {
 
 
 def columns_of(question: Question) -> dict[str, Any]:
-    """What is given of a question, by our names, in plain data; a grade of 1 for each id is a list of ids."""
+    """The given fields of a question by our names, in plain data. Relevant ids that all have grade 1 are a list."""
     found: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(question, name)
@@ -51,7 +51,7 @@ def _ours(question: Question) -> dict[str, Any]:
 
 
 def _renamed(names: Mapping[str, str], extra: str) -> Callable[[Question], dict[str, Any]]:
-    """Under the names of ``names``; what has none goes into the column ``extra``."""
+    """A row with the columns ``names`` gives our fields; all other fields go into the column ``extra``."""
 
     def row(question: Question) -> dict[str, Any]:
         found = columns_of(question)
@@ -78,7 +78,7 @@ def _promptfoo(question: Question) -> dict[str, Any]:
     metadata = found.pop("metadata", {})
     case: dict[str, Any] = {"description": question.id, "vars": found}
     if any(isinstance(value, list) for value in found.values()):
-        case["options"] = {"disableVarExpansion": True}  # else a list of texts makes a test of each
+        case["options"] = {"disableVarExpansion": True}  # or promptfoo makes a test of each item of a list
     return {**case, **({"metadata": metadata} if metadata else {})}
 
 
@@ -91,7 +91,7 @@ _ROWS: dict[str, Callable[[Question], dict[str, Any]]] = {
 }
 
 TARGETS = tuple(_ROWS)
-"""Whose names of columns a file may have."""
+"""The tools whose column names a file may have."""
 _FILES = {
     "own": ("jsonl", "json", "yaml", "csv", "tsv", "xlsx", "parquet"),
     "ragas": ("jsonl", "json", "csv", "parquet"),
@@ -114,7 +114,7 @@ def write_questions(questions: Sequence[Question], path: Path, target: str = "ow
     Raises
     ------
     UsageError
-        Nothing of that name reads such a file, a library is missing, or the file can't be written.
+        An unknown target, a format that it doesn't read, a missing library, or a file that can't be written.
     """
     if target not in _ROWS:
         raise UsageError(f"unknown target {target!r}; there are {', '.join(TARGETS)}")
@@ -134,7 +134,7 @@ def write_questions(questions: Sequence[Question], path: Path, target: str = "ow
 
 
 def _joined(row: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Contexts as DeepEval's CSV has them: one text, with ``|`` between them; two columns that mark it as such."""
+    """Contexts as in DeepEval's CSV: joined by ``|``, with the two columns by which DeepEval's files are recognised."""
     found = {**row, "tools_called": None, "source_file": None}
     for name in ("retrieval_context", "context"):
         texts = found.get(name)
@@ -142,7 +142,7 @@ def _joined(row: Mapping[str, Any], path: Path) -> dict[str, Any]:
             continue
         if any("|" in text for text in texts):
             raise UsageError(
-                f"{path}: a context of {found['input'][:40]!r} holds '|', by which DeepEval's CSV parts contexts; "
+                f"{path}: a context of {found['input'][:40]!r} holds '|', which separates contexts in DeepEval's CSV; "
                 "write .json or .jsonl"
             )
         found[name] = "|".join(texts)
@@ -165,7 +165,7 @@ def _yaml(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells. Lists and objects are JSON; an answer that is blank can't be told from none."""
+    """Header and cells. Lists and objects are JSON; an empty answer looks like a missing one."""
     header = list(dict.fromkeys(name for row in rows for name in row))
     return header, [[_text(row.get(name)) for name in header] for row in rows]
 
@@ -183,7 +183,7 @@ def _delimited(delimiter: str) -> Callable[[Sequence[Mapping[str, Any]]], bytes]
         header, cells = _table(rows)
         file = io.StringIO(newline="")
         csv.writer(file, delimiter=delimiter).writerows([header, *cells])
-        return file.getvalue().encode("utf-8-sig")  # Excel takes it for UTF-8 only so
+        return file.getvalue().encode("utf-8-sig")  # without the mark, Excel reads another encoding
 
     return write
 
@@ -210,7 +210,7 @@ def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # Objects differ from row to row, and Parquet wants one type for a column.
+    # Parquet wants one type in a column, and objects differ from row to row.
     plain_rows = [
         {name: _text(cell) if isinstance(cell, Mapping) else cell for name, cell in row.items()}
         for row in rows

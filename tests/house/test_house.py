@@ -41,7 +41,7 @@ ROOMS = (
     "gates",
     "report",
     "calibration",
-    "generate",
+    "generation",
     "mutation",
     "batch",
     "cli",
@@ -62,12 +62,7 @@ IMPORTED_UPWARDS = {
     "specs -> report": "plan: words of a failure",
 }
 PRIVATE_NAMES = {
-    "batch/mapping.py: pytest_ragbench.questions.inline": "rooms: rows to samples",
-    "batch/mapping.py: pytest_ragbench.questions.loader": "rooms: rows to samples",
-    "batch/rows.py: pytest_ragbench.questions.loader": "rooms: rows to samples",
     "cli/commands/ask.py: pytest_ragbench.report.failure": "report: how contexts are shown",
-    "specs/loading.py: pytest_ragbench.questions.loader": "rooms: questions written in a YAML test",
-    "specs/loading.py: pytest_ragbench.questions.readers.yaml_list": "rooms: YAML with line numbers",
     "specs/model.py: pytest_ragbench.expectations": "plan: one value or a list",
 }
 
@@ -145,7 +140,7 @@ INNER_IMPORTS = {
     "engine": 2,
     "expectations": 2,
     "gates": 7,
-    "generate": 2,
+    "generation": 1,
     "judge": 17,
     "metrics": 29,
     "mutation": 2,

@@ -53,7 +53,7 @@ def test_context_ids_keep_order_and_doubles() -> None:
 
 
 def test_contexts_of_another_type() -> None:
-    assert "'contexts' must be a list of texts" in refused("q.jsonl", row(contexts={"a": 1}))
+    assert "'contexts' must be a list of strings" in refused("q.jsonl", row(contexts={"a": 1}))
     assert "half of a surrogate" in refused("q.jsonl", '{"question": "Q", "contexts": ["\\udc00"]}')
 
 
@@ -89,7 +89,7 @@ def test_the_first_of_several_merged_mappings_wins() -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        ("- ? [a, b]\n  : c\n  question: q\n", "a key must be a text"),
+        ("- ? [a, b]\n  : c\n  question: q\n", "a key must be a string"),
         ("- question: a\x07b\n", "not YAML"),
         ("just a text\n", "wanted a list of mappings"),
         ("questions:\n- question: a\ndata:\n- question: b\n", "two lists of questions"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
-from pytest_ragbench.questions import columns
-from tests.questions.files import load
+from pytest_ragbench.languages import Catalog
+from pytest_ragbench.questions import cells, columns
+from tests.questions.files import load, refused
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_names_of_other_tools(names: list[str], fields: list[str]) -> None:
 
 
 def test_no_name_stands_for_two_fields() -> None:
-    every = [columns.normal(name) for names in columns.NAMES.values() for name in names]
+    every = [columns.normal(name) for names in columns.known_names().values() for name in names]
     assert len(every) == len(set(every))
 
 
@@ -192,3 +194,31 @@ def test_objects_of_langsmith_and_promptfoo_are_opened(
     csv.writer(table).writerows([[column], [cell]])
     [one] = load("q.csv", table.getvalue())
     assert (one.question, dict(one.metadata)) == (question, metadata)
+
+
+def test_a_language_brings_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "de"
+    folder.mkdir()
+    (folder / "language.toml").write_text('name = "German"\nscripts = "LATIN"\n', "utf-8")
+    (folder / "questions.toml").write_text(
+        'yes = ["ja"]\nno = ["nein"]\n[columns]\nquestion = ["Frage"]\nmust_pass = ["Pflicht"]\n'
+        'thresholds = ["Grenze"]\n',
+        "utf-8",
+    )
+    spoken = Catalog({"de": folder})
+    for module in (columns, cells):
+        monkeypatch.setattr(module, "catalog", lambda: spoken)
+    cached = (columns.known_names, columns._field_of, columns._threshold)
+    for function in cached:
+        function.cache_clear()
+    try:
+        [one] = load("q.csv", "Frage;Pflicht;Grenze_faithfulness\nWie lange?;ja;>=0.8\n")
+        assert (one.question, one.must_pass, dict(one.thresholds)) == (
+            "Wie lange?",
+            True,
+            {"faithfulness": ">=0.8"},
+        )
+        assert "1/0, yes/no, да/нет, はい/いいえ, ja/nein" in refused("q.csv", "Frage;Pflicht\nWie?;oui\n")
+    finally:
+        for function in cached:
+            function.cache_clear()

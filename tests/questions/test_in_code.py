@@ -78,7 +78,7 @@ def test_arrow_tables() -> None:
         (3, "got int"),
         ([], "no questions"),
         ([{"refrence": "x", "question": "q"}], "did you mean 'reference'"),
-        (["q", 3], "questions:2: wanted a text"),
+        (["q", 3], "questions:2: wanted a string"),
         (["q", "q"], "more than once"),
         ({"train": []}, "choose a split"),
     ],

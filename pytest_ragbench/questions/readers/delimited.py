@@ -1,4 +1,4 @@
-"""CSV and its relatives: the delimiter is the one that makes sense of the header."""
+"""CSV and TSV. The delimiter is the one that fits the header."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
         else:
             source.report(
                 record.line,
-                f"{len(record.cells)} cells under a header of {width}; put a text that holds the delimiter "
+                f"{len(record.cells)} cells under a header of {width}; put text that holds the delimiter "
                 "or a quote into double quotes",
             )
     names = [name.strip() for name in header.cells]
@@ -98,7 +98,7 @@ def _unnamed(index: int, records: list[_Line], source: Source) -> bool:
 
 
 def _records(lines: Iterable[str], delimiter: str, source: Source, *, skip: int = 0) -> Iterator[_Line]:
-    """Records with the line of their start; blank ones (also rows of blank cells) are passed over."""
+    """Records with the line where they start; records without text are skipped."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
     while True:
@@ -117,7 +117,7 @@ def _explained(error: str) -> str:
     if "unexpected end" in error:
         return "a double quote is opened and never closed"
     if "expected after" in error:
-        return 'text follows a closing double quote; a quote inside a quoted text is written twice ("")'
+        return 'text follows a closing double quote; a quote inside quotes is written twice ("")'
     return error
 
 
@@ -136,7 +136,7 @@ def _delimiter(text: str, source: Source, usual: str) -> tuple[str, int]:
         if probes[delimiter] and columns.has_question(probes[delimiter][0], source.columns)
     ]
     if not usable:
-        # Let the header be reported as read by the delimiter that finds most columns in it.
+        # The header will be reported; split it by the delimiter that finds most columns.
         widest = max(DELIMITERS, key=lambda mark: (len((probes[mark] or [[]])[0]), mark == usual))
         return widest, 0
     best = max(usable, key=lambda mark: (_even(probes[mark]), len(probes[mark][0]), mark == usual))
@@ -164,7 +164,7 @@ def _even(rows: list[list[str]]) -> bool:
 
 
 def _check_single(probes: dict[str, list[list[str]]], source: Source) -> None:
-    """A lone ``question`` column needs no delimiter, unless the rows below plainly have one."""
+    """A lone ``question`` column needs no delimiter, unless the rows below clearly have one."""
     for delimiter, rows in probes.items():
         widths = {len(row) for row in rows[1:]}
         if len(rows) > 2 and len(widths) == 1 and widths != {1}:

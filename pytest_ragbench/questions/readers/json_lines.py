@@ -63,5 +63,5 @@ class JsonLines:
 
 
 def _kind(value: object) -> str:
-    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    names = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")

@@ -23,7 +23,7 @@ class JsonList:
 
 
 class _Scan:
-    """Walks through the outer list by hand, because only so the line of each object is known."""
+    """Walks through the outer list by hand, because json doesn't say in which line an object starts."""
 
     def __init__(self, text: str, source: Source) -> None:
         self.text = text
@@ -79,7 +79,7 @@ class _Scan:
         while self.at(at) != "}":
             name, end = self.value(at)
             if not isinstance(name, str):
-                self.source.stop(self.line(at), "not JSON: a key must be a text in double quotes")
+                self.source.stop(self.line(at), "not JSON: a key must be a string in double quotes")
             if name in others or name == found:
                 self.source.report(self.line(at), f"key {name!r} is given more than once")
             at = self.expect(":", self.skip(end))
@@ -124,7 +124,7 @@ class _Scan:
         return match.end() if match else at
 
     def line(self, at: int) -> int:
-        """1-based line of an offset; offsets mostly grow, so lines are counted from the last one asked."""
+        """1-based line of an offset. Offsets mostly grow, so lines are counted from the last one asked for."""
         offset, line = self._counted
         if at < offset:
             return self.text.count("\n", 0, at) + 1

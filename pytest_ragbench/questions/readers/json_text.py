@@ -8,7 +8,7 @@ from typing import Any, Final
 
 
 class Written(float):
-    """A number with its source text: ``1.10`` in a text column is ``"1.10"``, not ``"1.1"``."""
+    """A number with its source: ``1.10`` as a reference is ``"1.10"``, not ``"1.1"``."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""Questions from a database: a table, or a query, of SQLite (always) or of whatever SQLAlchemy can reach.
+"""Questions from a table or query of a database: SQLite, or any that SQLAlchemy can reach (extra ``sql``).
 
 Nothing is written: SQLite is opened read-only, and a query must be one that reads.
 """

@@ -34,7 +34,7 @@ class Workbook:
             ) from None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of styles and validations that it does not know
+                warnings.simplefilter("ignore")  # about styles and validations that it does not know
                 book = openpyxl.load_workbook(io.BytesIO(source.data()), data_only=True, read_only=True)
                 sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
         except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
@@ -102,7 +102,7 @@ def _rows(sheet: str, rows: Sequence[Sequence[Any]], at: int, source: Source) ->
 
 
 def _cell(value: Any) -> str | None:
-    """A cell as a text, as a CSV of the sheet would have it."""
+    """A cell as a CSV of the sheet would have it."""
     if value is None:
         return None
     if isinstance(value, bool):

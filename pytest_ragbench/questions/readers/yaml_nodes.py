@@ -1,7 +1,7 @@
 """YAML as nodes that know their lines, and scalars as the author wrote them.
 
 YAML 1.1 reads ``no``, ``2024-05-01``, ``1_000``, ``12:30``, ``1.10`` and ``0123`` as False, a date, 1000,
-750, 1.1 and 83. As a reference each of them means its text, so the node tree is read instead of the values.
+750, 1.1 and 83. As a reference each of them means what is written, so the node tree is read instead of the values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def explained(error: Exception) -> str:
     """What PyYAML complains about, and the cure where there is a usual one."""
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     if "mapping values are not allowed" in problem:
-        return f"{problem}; put a text that holds ': ' into quotes"
+        return f"{problem}; put text that holds ': ' into quotes"
     if "another document" in problem:
         return "a second document starts here (---); one list a file"
     return problem
@@ -108,7 +108,7 @@ class NodeBuilder:
         self.check_keys(node)
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self.source.stop(line_of(key), "a key must be a text")
+                self.source.stop(line_of(key), "a key must be a string")
             if key.tag == _MERGE:
                 for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                     if not isinstance(part, yaml.MappingNode):
@@ -128,4 +128,4 @@ class NodeBuilder:
 
 def _refusal(node: yaml.Node) -> str:
     tag = node.tag.replace(_TAG, "!!")
-    return f"the YAML tag {tag} is refused: question files hold texts, lists and mappings only"
+    return f"the YAML tag {tag} is refused: question files hold strings, lists and mappings only"
