@@ -120,7 +120,7 @@ def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     if isinstance(value, (str, Mapping)):
         from pytest_ragbench.rag.specs import retriever_of
 
-        return retriever_of(value, engine, settings.rag, settings.providers)
+        return retriever_of(value, engine, settings)
     if value is not None:
         from pytest_ragbench.rag import retriever_from
 
@@ -140,7 +140,7 @@ def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
     from pytest_ragbench.embeddings import embedder_from
 
     chosen = value if value is not None else settings.embedder or "local"
-    return embedder_from(chosen, engine, settings.providers)
+    return embedder_from(chosen, engine, settings)
 
 
 def judge_name(settings: Settings) -> str:

@@ -7,12 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.embeddings.models import Encode, ModelEmbedder
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.providers import Spec
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
 
 _lock = threading.Lock()
 _loaded: list[Any] = []
+
+
+def named_embedder(spec: Spec) -> ModelEmbedder:
+    """``"local"``.
+
+    Raises
+    ------
+    UsageError
+        A model is named.
+    """
+    if spec.rest:
+        raise UsageError(f"the local embedder has no models; write 'local', not {spec.text!r}")
+    return local_embedder(spec.engine)
 
 
 def local_embedder(engine: Engine) -> ModelEmbedder:

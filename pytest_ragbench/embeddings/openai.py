@@ -14,10 +14,30 @@ from pytest_ragbench.embeddings.api import FLOAT32, EmbeddingRequest
 from pytest_ragbench.embeddings.base import Vectors, checked_texts, checked_vectors
 from pytest_ragbench.engine.calls import Call
 from pytest_ragbench.http.endpoints import OPENAI_URL, endpoint_of
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.providers import Spec
 from pytest_ragbench.settings import ProviderSettings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
+
+
+def named_embedder(spec: Spec) -> OpenAIEmbedder:
+    """``"PROVIDER"`` or ``"PROVIDER:MODEL"``; see :func:`openai_embedder`.
+
+    Raises
+    ------
+    UsageError
+        No model is named here or in the settings.
+    """
+    settings = spec.settings.providers.get(spec.name, ProviderSettings())
+    model = spec.rest or settings.embedding_model or ""
+    if not model:
+        raise UsageError(
+            f"embedder {spec.text!r} names no model; write {spec.name}:MODEL, or set "
+            f"providers.{spec.name}.embedding_model"
+        )
+    return openai_embedder(settings, model, spec.engine, provider=spec.name, environ=spec.environ)
 
 
 def openai_embedder(

@@ -10,11 +10,25 @@ from pytest_ragbench.embeddings.base import quoted
 from pytest_ragbench.embeddings.models import ModelEmbedder
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.providers import Spec
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
 
 _PREFIX = "sentence-transformers:"
+
+
+def named_embedder(spec: Spec) -> ModelEmbedder:
+    """``"sentence-transformers:MODEL"``.
+
+    Raises
+    ------
+    UsageError
+        No model is named.
+    """
+    if not spec.rest:
+        raise UsageError(f"embedder {spec.text!r} names no model; write sentence-transformers:MODEL")
+    return sentence_transformers_embedder(spec.rest, spec.engine)
 
 
 def sentence_transformers_embedder(model: str | Any, engine: Engine) -> ModelEmbedder:

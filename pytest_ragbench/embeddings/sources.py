@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING
 
 from pytest_ragbench.embeddings.base import Embedder
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.settings import ProviderSettings
+from pytest_ragbench.providers import maker, names, spec_of
+from pytest_ragbench.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
 
-_KNOWN = "'local', 'sentence-transformers:MODEL', 'PROVIDER:MODEL' or 'PROVIDER'"
+_FORMS = "'local', 'sentence-transformers:MODEL', 'PROVIDER:MODEL' or 'PROVIDER'"
 
 
 def embedder_from(
     value: object,
     engine: Engine,
-    providers: Mapping[str, ProviderSettings] | None = None,
+    settings: Settings | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Embedder:
     """An embedder, its name as in the settings, a loaded SentenceTransformer, or a callable.
 
-    ``providers`` are those of the settings; ``openai`` is known without being configured.
+    A name is that of a provider in the settings (``openai`` need not be there), or of another package's embedder
+    (:mod:`pytest_ragbench.providers`).
 
     Raises
     ------
@@ -36,7 +38,7 @@ def embedder_from(
     if isinstance(value, Embedder):
         return value
     if isinstance(value, str):
-        return _named(value.strip(), engine, providers or {}, environ)
+        return _named(value.strip(), engine, settings or Settings(), environ)
     from pytest_ragbench.embeddings.sentence_transformers import (
         is_sentence_transformer,
         sentence_transformers_embedder,
@@ -49,33 +51,18 @@ def embedder_from(
 
         return callable_embedder(value)
     raise UsageError(
-        f"a {type(value).__name__} is no embedder; give {_KNOWN}, or a function of a list of texts"
+        f"a {type(value).__name__} can't be an embedder; give {_FORMS}, or a function of a list of texts"
     )
 
 
-def _named(
-    spec: str, engine: Engine, providers: Mapping[str, ProviderSettings], environ: Mapping[str, str]
-) -> Embedder:
-    kind, _, model = spec.partition(":")
-    if spec == "local":
-        from pytest_ragbench.embeddings.local import local_embedder
-
-        return local_embedder(engine)
-    if kind == "sentence-transformers":
-        from pytest_ragbench.embeddings.sentence_transformers import sentence_transformers_embedder
-
-        if not model:
-            raise UsageError(f"embedder {spec!r} names no model; write sentence-transformers:MODEL")
-        return sentence_transformers_embedder(model, engine)
-    settings = providers.get(kind, ProviderSettings() if kind == "openai" else None)
-    if settings is None:
-        known = ", ".join(sorted({*providers, "openai"}))
-        raise UsageError(f"embedder {spec!r}: no provider {kind!r} is configured ({known}); write {_KNOWN}")
-    model = model or settings.embedding_model or ""
-    if not model:
+def _named(text: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Embedder:
+    spec = spec_of(text, engine, settings, environ)
+    # A configured provider may be called like a built-in embedder, and is meant then.
+    make = maker("embedder", spec.name if spec.name not in settings.providers else "openai")
+    if make is None:
+        known = ", ".join(sorted({*names("embedder"), *settings.providers}))
         raise UsageError(
-            f"embedder {spec!r} names no model; write {kind}:MODEL, or set providers.{kind}.embedding_model"
+            f"embedder {text!r}: no provider {spec.name!r} is configured ({known}); write {_FORMS}"
         )
-    from pytest_ragbench.embeddings.openai import openai_embedder
-
-    return openai_embedder(settings, model, engine, provider=kind, environ=environ)
+    embedder: Embedder = make(spec)
+    return embedder

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.settings import ProviderSettings, Settings
+from pytest_ragbench.providers import maker, names, spec_of
+from pytest_ragbench.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
     from pytest_ragbench.judge.panel import Kind
-
-DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
-"""Asked where ``OPENAI_API_KEY`` is set and no model is named anywhere."""
 
 
 def judge_from(
@@ -28,7 +26,8 @@ def judge_from(
     Parameters
     ----------
     value
-        A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; ``"gguf:FILE"``; a function of chat messages; or
+        A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; ``"gguf:FILE"``; what another package brings
+        (:mod:`pytest_ragbench.providers`); a function of chat messages; several of these in a list, as a panel; or
         None for the default: ``settings.judge``, else the one provider with a model, else OpenAI where
         ``OPENAI_API_KEY`` is set, else the local judge.
     engine
@@ -143,25 +142,13 @@ def _was_recorded(settings: Settings, provider: str) -> bool:
 
 
 def _named(name: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:
-    provider, _, model = (part.strip() for part in name.partition(":"))
-    if provider == "local" and "local" not in settings.providers:
-        if model:
-            raise UsageError(f'the local judge has no models; write judge = "local", not {name!r}')
-        from pytest_ragbench.judge.local_judge import local_judge
-
-        judge: Judge = local_judge(engine)
-        return judge
-    if provider == "gguf" and "gguf" not in settings.providers:
-        from pytest_ragbench.judge.gguf import gguf_judge
-
-        return gguf_judge(model, settings.gguf, engine)
-    if provider not in settings.providers and provider != "openai":
-        known = ["local", "openai", "gguf", *settings.providers]
-        close = difflib.get_close_matches(provider, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(dict.fromkeys(known))}"
-        raise UsageError(f"judge {name!r}: there is no provider {provider!r}; {hint}")
-    from pytest_ragbench.judge.openai import openai_judge
-
-    configured = settings.providers.get(provider, ProviderSettings())
-    default = configured.model or (DEFAULT_OPENAI_MODEL if provider == "openai" else None)
-    return openai_judge(provider, configured, model or default, engine, environ=environ)
+    spec = spec_of(name, engine, settings, environ)
+    # A configured provider may be called like a built-in judge, and is meant then.
+    make = maker("judge", spec.name if spec.name not in settings.providers else "openai")
+    if make is None:
+        known = list(dict.fromkeys([*names("judge"), *settings.providers]))
+        close = difflib.get_close_matches(spec.name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise UsageError(f"judge {name!r}: there is no provider {spec.name!r}; {hint}")
+    judge: Judge = make(spec)
+    return judge

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_ragbench.engine.calls import Call, Sender, send_turns
+from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.gguf_server import Model, address_of
 from pytest_ragbench.judge.openai import OpenAIJudge
 from pytest_ragbench.judge.rendering import Message
 from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.providers import Spec
 from pytest_ragbench.secrets import Secret
 from pytest_ragbench.settings import GgufSettings, ProviderSettings, RetrySettings
 
@@ -33,6 +35,11 @@ DEFAULT_CONTEXT = 8192
 """Tokens of prompt and reply together, where neither the settings nor the model say less."""
 _MAGIC = b"GGUF"
 _SAMPLES, _SAMPLE, _HEAD = 64, 65_536, 8_388_608
+
+
+def named_judge(spec: Spec) -> GgufJudge:
+    """``"gguf:FILE"``; see :func:`gguf_judge`."""
+    return gguf_judge(spec.rest, spec.settings.gguf, spec.engine)
 
 
 def gguf_judge(path: str, settings: GgufSettings, engine: Engine) -> GgufJudge:
@@ -59,8 +66,6 @@ def gguf_judge(path: str, settings: GgufSettings, engine: Engine) -> GgufJudge:
         raise UsageError(
             f"judge \"gguf:{path}\" needs the extra 'llama': pip install 'pytest-ragbench[llama]' (xllamacpp)"
         )
-    from pytest_ragbench.engine.limits import limits_of
-
     provider = ProviderSettings(
         base_url="http://127.0.0.1",
         structured_output="json_schema",

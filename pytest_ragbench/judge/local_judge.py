@@ -8,7 +8,8 @@ from typing import Any
 
 from pytest_ragbench.judge import local, tasks, tasks_answer, tasks_context
 from pytest_ragbench.judge.base import Answered, R, Task
-from pytest_ragbench.model.errors import JudgeError
+from pytest_ragbench.model.errors import JudgeError, UsageError
+from pytest_ragbench.providers import Spec
 
 
 class LocalJudge:
@@ -160,3 +161,16 @@ _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
 def local_judge(engine: object = None) -> LocalJudge:
     """The local judge. It calls nobody, so it needs no engine."""
     return LocalJudge()
+
+
+def named_judge(spec: Spec) -> LocalJudge:
+    """``"local"``.
+
+    Raises
+    ------
+    UsageError
+        A model is named.
+    """
+    if spec.rest:
+        raise UsageError(f'the local judge has no models; write judge = "local", not {spec.text!r}')
+    return local_judge()

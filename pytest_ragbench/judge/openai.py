@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from pytest_ragbench.engine.calls import Call, Sender
-from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
+from pytest_ragbench.engine.limits import limits_of
+from pytest_ragbench.http.endpoints import OPENAI, Endpoint, endpoint_of
 from pytest_ragbench.judge.asking import Conversation, Turn
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import ChatAdapter, ChatRequest
@@ -17,6 +18,7 @@ from pytest_ragbench.judge.one_word import verdict_tokens
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
 from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.providers import Spec
 from pytest_ragbench.secrets import fingerprinted, is_secret_name
 from pytest_ragbench.settings import ProviderSettings
 
@@ -27,6 +29,17 @@ R = TypeVar("R", bound=BaseModel)
 
 _PROTOCOL = 1
 """Part of store keys; rises when replies are asked for or read in another way."""
+
+
+DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+"""Asked where ``OPENAI_API_KEY`` is set and no model is named anywhere."""
+
+
+def named_judge(spec: Spec) -> OpenAIJudge:
+    """``"PROVIDER"`` or ``"PROVIDER:MODEL"``; see :func:`openai_judge`."""
+    settings = spec.settings.providers.get(spec.name, ProviderSettings())
+    default = settings.model or (DEFAULT_OPENAI_MODEL if spec.name == OPENAI else None)
+    return openai_judge(spec.name, settings, spec.rest or default, spec.engine, environ=spec.environ)
 
 
 def openai_judge(
@@ -50,8 +63,6 @@ def openai_judge(
             f'provider {provider_name!r} has no model; write judge = "{provider_name}:MODEL" '
             f"or providers.{provider_name}.model"
         )
-    from pytest_ragbench.engine.limits import limits_of
-
     engine.set_limits(provider_name, limits_of(settings))
     endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"))
     return OpenAIJudge(provider_name, settings, name, engine, endpoint)

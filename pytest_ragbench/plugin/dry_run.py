@@ -87,7 +87,7 @@ class DryRun:
         return Judges((first,), (self._full_name(second),) if second else ())
 
     def _full_name(self, name: str) -> str:
-        from pytest_ragbench.judge.choose import DEFAULT_OPENAI_MODEL
+        from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
 
         settings = self._state.settings
         provider, _, model = name.partition(":")

@@ -15,7 +15,9 @@ import yarl
 from pytest_ragbench.engine.calls import Sender
 from pytest_ragbench.http.client import HttpReply
 from pytest_ragbench.model.errors import EndpointError
+from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
+from pytest_ragbench.rag.imported import imported
 from pytest_ragbench.rag.service import Sending, ServiceClient
 from pytest_ragbench.settings import RagSettings
 
@@ -28,6 +30,11 @@ App = Callable[
 
 _HOST = "asgi.app"
 _STARTUP_TIMEOUT_S = 60.0
+
+
+def named_retriever(spec: Spec) -> AsgiRetriever:
+    """``"asgi:MODULE:APP"``; see :func:`asgi_retriever`."""
+    return asgi_retriever(imported(spec.rest), spec.settings.rag, spec.engine, spec.rest)
 
 
 def asgi_retriever(app: App, settings: RagSettings, engine: Engine, name: str) -> AsgiRetriever:

@@ -13,6 +13,16 @@ from typing import Any
 from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.providers import Spec
+from pytest_ragbench.rag.callables import CallableRetriever
+from pytest_ragbench.rag.mapping import ReplyReader
+
+
+def named_retriever(spec: Spec) -> CallableRetriever:
+    """``"command:PROGRAM ARGUMENTS"``; see :func:`command_function`."""
+    rag = spec.settings.rag
+    function = command_function(spec.rest, rag.timeout)
+    return CallableRetriever(function, spec.engine, ReplyReader(rag.reply), name=spec.text)
 
 
 def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any, Any, Any]]:

@@ -14,7 +14,7 @@ from pytest_ragbench.embeddings import callable_embedder, embedder_from
 from pytest_ragbench.embeddings.base import checked_vectors
 from pytest_ragbench.engine.core import Engine
 from pytest_ragbench.model.errors import EmbeddingError, UsageError
-from pytest_ragbench.settings import ProviderSettings
+from pytest_ragbench.settings import ProviderSettings, Settings
 
 TWO = ["первый текст", "第二"]
 
@@ -104,20 +104,20 @@ def test_a_callable_that_fails(engine: Engine) -> None:
         ("openai", "embedding_model"),
         ("openai:m", "OPENAI_API_KEY"),
         ("keyed:m", "MY_KEY"),
-        (3, "int is no embedder"),
+        (3, "int can't be an embedder"),
         (ProviderSettings, "give an instance"),
     ],
 )
 def test_what_is_no_embedder(engine: Engine, value: object, says: str) -> None:
-    providers = {"keyed": ProviderSettings(base_url="http://h/v1", api_key_env="MY_KEY")}
+    settings = Settings(providers={"keyed": ProviderSettings(base_url="http://h/v1", api_key_env="MY_KEY")})
     with pytest.raises(UsageError, match=says):
-        embedder_from(value, engine, providers, {})
+        embedder_from(value, engine, settings, {})
 
 
 def test_names(engine: Engine) -> None:
-    providers = {"mine": ProviderSettings(base_url="http://h/v1", embedding_model="bge")}
-    assert embedder_from("mine", engine, providers, {}).name == "mine:bge"
-    assert embedder_from("mine:e5", engine, providers, {}).name == "mine:e5"
+    settings = Settings(providers={"mine": ProviderSettings(base_url="http://h/v1", embedding_model="bge")})
+    assert embedder_from("mine", engine, settings, {}).name == "mine:bge"
+    assert embedder_from("mine:e5", engine, settings, {}).name == "mine:e5"
     assert embedder_from("openai:small", engine, environ={"OPENAI_API_KEY": "k"}).name == "openai:small"
     assert embedder_from("sentence-transformers:a/b", engine).name == "sentence-transformers:a/b"
     made = embedder_from("local", engine)

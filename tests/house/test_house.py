@@ -24,6 +24,8 @@ ROOMS = (
     "text",
     "questions",
     "engine",
+    "http",
+    "providers",
     "rag",
     "judge",
     "embeddings",

@@ -7,7 +7,8 @@ import pytest
 
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Answered, Judge, Task
-from pytest_ragbench.judge.choose import DEFAULT_OPENAI_MODEL, judge_from
+from pytest_ragbench.judge.choose import judge_from
+from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.settings import ProviderSettings, Settings
 
