@@ -47,6 +47,8 @@ class Job:
         Share of the rows to score, above 0 to 1: always the same rows for the same ``seed``.
     limit
         Stop after so many rows.
+    thresholds
+        By metric, what its mean is held against: votes and second judges are counted by it, too.
     """
 
     path: Path
@@ -60,6 +62,7 @@ class Job:
     share: float = 1.0
     seed: int = 0
     limit: int | None = None
+    thresholds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def part(self) -> Path:
@@ -97,7 +100,7 @@ def score_file(
         first rows show it.
     """
     kind_of(job.output)
-    scorer = Scorer(job.metrics, engine, settings)
+    scorer = Scorer(job.metrics, engine, settings, thresholds=job.thresholds)
     totals = Totals(scorer.metrics)
     done = _begin(job, scorer, totals, fresh)
     with job.part.open("a", encoding="utf-8") as file:
@@ -135,7 +138,7 @@ def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> tuple[int, 
 def _identity(job: Job, scorer: Scorer) -> dict[str, Any]:
     """What must be the same for a run to go on. (``keep_going`` may be what a bad row calls for.)"""
     stat = job.path.stat() if job.path.is_file() else None
-    free = ("path", "output", "limit", "keep_going")
+    free = {"path", "output", "limit", "keep_going"} | (set() if job.thresholds else {"thresholds"})
     reading = {name: value for name, value in asdict(job).items() if name not in free}
     return {
         "file": [str(job.path.resolve()), stat.st_size if stat else 0],

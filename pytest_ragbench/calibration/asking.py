@@ -44,18 +44,21 @@ def check_labels(
             f"the judge {judge.name!r} does not tell how probable its words are; ask a provider's model or a gguf "
             "file, or ask for JSON verdicts"
         )
-    context = _context(judge, settings)
+    context = label_context(judge, settings)
     for label in labels:
         if label.claim is not None and label.contexts is None:
             raise UsageError(f"label {label.name}: there are no contexts to verify the claim against")
-        prepare_label(context, label, _options(verdicts))
+        try:
+            prepare_label(context, label, asking_options(verdicts))
+        except UsageError as error:
+            raise UsageError(f"label {label.name}: {error}") from None
 
 
 def sample_of(label: Label) -> RagSample:
-    """What was judged; of a claim, the claim in the place of the answer."""
+    """What was judged."""
     return RagSample(
         label.question or "",
-        label.answer if label.claim is None else label.claim,
+        label.answer,
         label.contexts,
         reference=label.reference,
         id=label.question_id,
@@ -88,8 +91,8 @@ async def ask_again(
     settings
         Of the run; None: the defaults (one vote).
     """
-    context = _context(judge, settings)
-    options = _options(verdicts, yes_from)
+    context = label_context(judge, settings)
+    options = asking_options(verdicts, yes_from)
     prepared = [prepare_label(context, label, options, repeat=repeat, fresh=fresh) for label in labels]
     outcomes = await score_all(prepared)
     return [
@@ -109,7 +112,7 @@ def prepare_label(
         It can't be asked again.
     """
     request = ScoreRequest(
-        metric=label.metric if label.claim is None else _claim_metric(label.metric),
+        metric=label.metric if label.claim is None else claims_metric(label.metric, [label.claim]),
         sample=sample_of(label),
         options=options,
         threshold=DEFAULT_THRESHOLD if label.claim is not None else label.threshold or DEFAULT_THRESHOLD,
@@ -119,7 +122,8 @@ def prepare_label(
     return prepare(context, request)
 
 
-def _context(judge: Judge, settings: Settings | None) -> Context:
+def label_context(judge: Judge, settings: Settings | None) -> Context:
+    """Where scoring finds the judge; there is no embedder, and no engine but the judge's."""
     chosen = settings or Settings()
 
     def absent() -> Any:
@@ -128,7 +132,8 @@ def _context(judge: Judge, settings: Settings | None) -> Context:
     return Context(settings=lambda: chosen, engine=absent, judge=lambda: judge, embedder=absent)
 
 
-def _options(verdicts: Verdicts | None, yes_from: float = 0.5) -> dict[str, Any]:
+def asking_options(verdicts: Verdicts | None, yes_from: float = 0.5) -> dict[str, Any]:
+    """The options of a request for verdicts in this way; None: as configured."""
     match verdicts:
         case None:
             return {}
@@ -138,21 +143,22 @@ def _options(verdicts: Verdicts | None, yes_from: float = 0.5) -> dict[str, Any]
             return {"verdicts": verdicts, "yes_from": yes_from}
 
 
-def _claim_metric(name: str) -> Metric:
-    """The verdict on one claim as a metric of the name under which it is configured."""
+def claims_metric(name: str, claims: Sequence[str]) -> Metric:
+    """The share of these claims that the chunks support, as a metric of the name under which it is configured."""
     return Metric(
-        name=name, compute=_verify_claim, tier="generation", needs=("contexts",), tasks=("verify_claims",),
-        without_contexts=None,
+        name=name, compute=_verify_claims, tier="generation", needs=("contexts",), tasks=("verify_claims",),
+        without_contexts=None, options={"claims": tuple(claims)},
     )  # fmt: skip
 
 
-async def _verify_claim(sample: RagSample, tools: Tools) -> Score:
-    task = VerifyClaims((sample.answer or "",), tuple(sample.contexts or ()), sample.question)
-    [verdict] = (await tools.ask(task)).in_order()
-    finding = Finding(
-        sample.answer or "", verdict.verdict, verdict.reason, verdict.chunk, verdict.probability
-    )
-    return tools.score(sample, float(verdict.verdict), reason=verdict.reason, evidence=[finding])
+async def _verify_claims(sample: RagSample, tools: Tools, *, claims: tuple[str, ...] = ()) -> Score:
+    reply = await tools.ask(VerifyClaims(claims, tuple(sample.contexts or ()), sample.question))
+    findings = [
+        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
+        for claim, verdict in zip(claims, reply.in_order(), strict=True)
+    ]
+    value = sum(bool(finding.ok) for finding in findings) / len(findings)
+    return tools.score(sample, value, reason=findings[0].reason, evidence=findings)
 
 
 def _with_verdict(label: Label, prepared: Prepared, outcome: Score | Exception, judge: Judge) -> Label:

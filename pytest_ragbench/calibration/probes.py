@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 
 from pytest_ragbench.calibration.agreement import Estimate
-from pytest_ragbench.calibration.asking import ask_again
+from pytest_ragbench.calibration.asking import (
+    ask_again,
+    asking_options,
+    claims_metric,
+    label_context,
+    sample_of,
+)
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.judge.base import Judge
-from pytest_ragbench.judge.tasks import VerifyClaims
-from pytest_ragbench.metrics.tools import Tools, Verdicts
+from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import JudgeError
+from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
+from pytest_ragbench.settings import Settings
 from pytest_ragbench.text import detect_language
 
 KINDS: Mapping[str, str] = {
@@ -98,7 +105,9 @@ class Probe:
         return f"{KINDS[self.kind]}: {same}; {ways}{shift}"
 
 
-async def probes(judged: Sequence[Label], judge: Judge, verdicts: Verdicts = "json") -> dict[str, Probe]:
+async def probes(
+    judged: Sequence[Label], judge: Judge, verdicts: Verdicts = "json", settings: Settings | None = None
+) -> dict[str, Probe]:
     """All probes that the labels allow, by kind.
 
     Parameters
@@ -107,15 +116,18 @@ async def probes(judged: Sequence[Label], judge: Judge, verdicts: Verdicts = "js
         Labels with this judge's verdict on the texts as they are (``ask_again`` of ``calibration.asking``).
     verdicts
         How they were asked for, and are again.
+    settings
+        Of the run; None: the defaults.
     """
     found = {}
     for kind, changed in variants(judged).items():
         places = [place for place, label in enumerate(changed) if label is not None]
-        asked = await ask_again([label for label in changed if label is not None], judge, verdicts=verdicts)
+        some = [label for label in changed if label is not None]
+        asked = await ask_again(some, judge, verdicts=verdicts, settings=settings)
         if probe := compared(kind, [judged[place] for place in places], asked):
             found[kind] = probe
-    together = await _together(judged, judge, verdicts, backwards=False)
-    reverse = await _together(judged, judge, verdicts, backwards=True)
+    together = await _together(judged, judge, verdicts, settings, backwards=False)
+    reverse = await _together(judged, judge, verdicts, settings, backwards=True)
     shared = sorted(together.keys() & reverse.keys())
     if probe := compared("claims_reversed", [together[n] for n in shared], [reverse[n] for n in shared]):
         found["claims_reversed"] = probe
@@ -211,7 +223,7 @@ def _reversed(label: Label) -> Label | None:
 
 
 async def _together(
-    labels: Sequence[Label], judge: Judge, verdicts: Verdicts, *, backwards: bool
+    labels: Sequence[Label], judge: Judge, verdicts: Verdicts, settings: Settings | None, *, backwards: bool
 ) -> dict[int, Label]:
     """By place: claims of the same answer, judged in one go; only where there are several, and in JSON."""
     if verdicts == "probability":  # each is asked by itself
@@ -221,20 +233,20 @@ async def _together(
         if label.claim is not None:
             key = (label.metric, label.question_id, label.question, label.contexts, label.lang)
             groups.setdefault(key, []).append(place)
+    orders = [places[::-1] if backwards else places for places in groups.values() if len(places) > 1]
+    context = label_context(judge, settings)
+    prepared = []
+    for order in orders:
+        first = labels[order[0]]
+        metric = claims_metric(first.metric, [labels[place].claim or "" for place in order])
+        request = ScoreRequest(metric=metric, sample=sample_of(first), options=asking_options(verdicts))
+        prepared.append(prepare(context, request))
     found: dict[int, Label] = {}
-    for places in groups.values():
-        if len(places) < 2:
+    for order, outcome in zip(orders, await score_all(prepared), strict=True):
+        if isinstance(outcome, JudgeError):
             continue
-        order = places[::-1] if backwards else places
-        first = labels[places[0]]
-        claims = tuple(labels[place].claim or "" for place in order)
-        tools = Tools(first.metric, judge, lang=first.lang)
-        try:
-            reply = await tools.ask(VerifyClaims(claims, first.contexts or (), first.question or ""))
-        except JudgeError:
-            continue
-        for place, verdict in zip(order, reply.in_order(), strict=True):
-            found[place] = labels[place].model_copy(
-                update={"verdict": verdict.verdict, "reason": verdict.reason}
-            )
+        if isinstance(outcome, Exception):
+            raise outcome
+        for place, finding in zip(order, outcome.evidence, strict=False):
+            found[place] = labels[place].model_copy(update={"verdict": finding.ok, "reason": finding.reason})
     return found

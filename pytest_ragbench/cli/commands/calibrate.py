@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.calibration.labels import Label
     from pytest_ragbench.calibration.probes import Probe
     from pytest_ragbench.metrics.tools import Verdicts
+    from pytest_ragbench.settings import Settings
 
 
 @click.command()
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--verdicts",
     type=click.Choice(["json", "probability", "both"]),
-    default="json",
-    help="Of --ask: as JSON, by P(yes) of one word, or both, compared.",
+    help="Of --ask: as JSON, by P(yes) of one word, or both, compared. Default: as [metrics] says, else JSON.",
 )
 @click.option(
     "--probe",
@@ -50,7 +50,7 @@ def command(
     file: Path,
     ask: bool,
     repeats: int,
-    verdicts: str,
+    verdicts: str | None,
     probe: bool,
     report: Path | None,
     kappa: str | None,
@@ -77,13 +77,14 @@ def command(
     labels = read_labels(file)
     if repeats > 1 and not ask:
         raise UsageError("--repeats asks the judge several times: give --ask, too")
-    if verdicts != "json" and not ask:
+    if verdicts is not None and not ask:
         raise UsageError("--verdicts says how to ask the judge: give --ask, too")
-    ways: list[Verdicts] = ["json", "probability"] if verdicts == "both" else [verdicts]  # type: ignore[list-item]
     if probe and not ask:
         raise UsageError("--probe asks the judge about changed texts: give --ask, too")
     probed: dict[Verdicts, dict[str, Probe]] = {}
-    asked = _asked(labels, repeats, ways, options, probed if probe else None) if ask else {"json": [labels]}
+    settings = settings_of(options)
+    ways = _ways(verdicts, labels, settings)
+    asked = _asked(labels, repeats, ways, settings, probed if probe else None) if ask else {"json": [labels]}
     by_way = {way: _groups(rounds[0], named=way == "probability") for way, rounds in asked.items()}
     groups = {name: group for each in by_way.values() for name, group in each.items()}
     found = {name: agreement(group) for name, group in groups.items()}
@@ -107,6 +108,19 @@ def command(
     return Exit.QUALITY if short else Exit.OK
 
 
+def _ways(chosen: str | None, labels: list[Label], settings: Settings) -> list[Verdicts]:
+    """How the judge is asked: as chosen, else as configured for the metric of the labels."""
+    if chosen == "both":
+        return ["json", "probability"]
+    if chosen is not None:
+        return ["probability" if chosen == "probability" else "json"]
+    configured = {
+        chosen_way.verdicts if (chosen_way := settings.metrics.get(label.metric)) else None
+        for label in labels
+    }
+    return ["probability" if configured == {"probability"} else "json"]
+
+
 def _groups(labels: list[Label], *, named: bool) -> dict[str, list[Label]]:
     """By metric and kind; ``named``: said to be by probability."""
     groups: dict[str, list[Label]] = {}
@@ -120,7 +134,7 @@ def _asked(
     labels: list[Label],
     repeats: int,
     ways: list[Verdicts],
-    options: dict[str, Any],
+    settings: Settings,
     probed: dict[Verdicts, dict[str, Probe]] | None,
 ) -> dict[Verdicts, list[list[Label]]]:
     """By way of asking: the labels with what the judge says, once for each repeat. ``probed`` is filled, if wanted."""
@@ -128,20 +142,19 @@ def _asked(
     from pytest_ragbench.calibration.asking import ask_again, check_labels
     from pytest_ragbench.calibration.probes import probes
 
-    settings = settings_of(options)
     with engine_of(settings) as engine:
         judge = building.judge(None, engine, settings)
         for way in ways:
-            check_labels(labels, judge, way)
+            check_labels(labels, judge, way, settings)
         asked = {
             way: [
-                engine.wait(ask_again(labels, judge, repeat=number, verdicts=way))
+                engine.wait(ask_again(labels, judge, repeat=number, verdicts=way, settings=settings))
                 for number in range(repeats)
             ]
             for way in ways
         }
         if probed is not None:
-            probed.update({way: engine.wait(probes(asked[way][0], judge, way)) for way in ways})
+            probed.update({way: engine.wait(probes(asked[way][0], judge, way, settings)) for way in ways})
         return asked
 
 

@@ -78,6 +78,7 @@ def command(
         path=file, output=output or Path(f"{file.stem}.scores.jsonl"), metrics=names, format=format,
         encoding=encoding, delimiter=delimiter, columns=_pairs(columns), keep_going=keep_going,
         share=share, seed=seed, limit=limit,
+        thresholds={name: wanted.text for name, wanted in limits.items()},
     )  # fmt: skip
     progress = _Progress()
     with engine_of(settings) as engine:
