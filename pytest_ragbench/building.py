@@ -36,7 +36,7 @@ def store_place(settings: Settings, cache: Path | None) -> Path | str | None:
     UsageError
         What Redis needs is not installed.
     """
-    from pytest_ragbench.engine.on_redis.address import is_installed, is_redis, shown
+    from pytest_ragbench.model.redis_url import is_installed, is_redis, shown
 
     if settings.store == "off":
         return None

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pytest_ragbench.options import OPTIONS
+
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.settings import Settings
@@ -40,22 +42,16 @@ json_option: Callable[[F], F] = click.option(
 )
 """Adds the flag ``--json``, passed as ``as_json``."""
 
-# Option of the command line -> key of the configuration.
-_CONFIGURED = {"rag_url": "rag.url", "judge": "judge", "embedder": "embedder", "store": "store"}
+_SETTINGS = {option.parameter: option for option in OPTIONS if option.command_flag}
 
 
 def configured(*names: str) -> Callable[[F], F]:
     """Adds those of the options ``rag_url``, ``judge``, ``embedder``, ``store``; read by :func:`settings_of`."""
-    options = {
-        "rag_url": click.option("--rag-url", metavar="URL", help="The RAG service, e.g. http://localhost:8080."),
-        "judge": click.option("--judge", metavar="SPEC", help="'local', 'openai:MODEL' or 'PROVIDER:MODEL'."),
-        "embedder": click.option("--embedder", metavar="SPEC", help="'local' or 'PROVIDER:MODEL'."),
-        "store": click.option("--store", metavar="FILE", help="Where replies are kept; 'off' keeps none."),
-    }  # fmt: skip
 
     def add(command: F) -> F:
-        for name in reversed(names):
-            command = options[name](command)
+        for option in (_SETTINGS[name] for name in reversed(names)):
+            flag = option.command_flag or option.flag
+            command = click.option(flag, metavar=option.metavar, help=option.help)(command)
         return command
 
     return add
@@ -73,8 +69,13 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     """
     from pytest_ragbench.settings import load_settings
 
-    options = {key: given.get(name) for name, key in _CONFIGURED.items()}
-    return load_settings(Path.cwd(), root=Path(Path.cwd().anchor), options=options)
+    taken = {option.setting: option for option in _SETTINGS.values() if option.setting}
+    return load_settings(
+        Path.cwd(),
+        root=Path(Path.cwd().anchor),
+        options={key: given.get(option.parameter) for key, option in taken.items()},
+        flags={key: option.command_flag or option.flag for key, option in taken.items()},
+    )
 
 
 @contextmanager

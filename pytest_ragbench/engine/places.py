@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_ragbench.engine.backend import Backend
 from pytest_ragbench.engine.meeting import Meeting, here
-from pytest_ragbench.engine.on_redis.address import Address
+from pytest_ragbench.model.redis_url import Address
 
 Place = Path | str
 """A file, or the URL of a Redis server."""

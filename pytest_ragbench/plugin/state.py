@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
-from pytest_ragbench.plugin.options import SETTINGS
+from pytest_ragbench.options import OPTIONS, setting_variables
+from pytest_ragbench.plugin.options import given_settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -91,7 +92,7 @@ class RunState:
         with uncollected():
             from pytest_ragbench.settings import load_settings
 
-        options = {key: self.config.getoption(name) for name, key in SETTINGS.items()}
+        options = given_settings(self.config)
         if options["questions"] is None:
             options["questions"] = self.config.getini("ragbench_questions") or None
         typed = [
@@ -105,7 +106,11 @@ class RunState:
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
         return load_settings(
-            self._start(), root=self.config.rootpath, environ=self._environ(), options=options
+            self._start(),
+            root=self.config.rootpath,
+            environ=self._environ(),
+            options=options,
+            flags={option.setting: option.flag for option in OPTIONS if option.setting},
         )
 
     def _environ(self) -> dict[str, str]:
@@ -272,9 +277,9 @@ class RunState:
     @cached_property
     def is_configured(self) -> bool:
         """Whether anything of the project, the command line or the environment speaks of ragbench."""
-        if any(self.config.getoption(name) for name in SETTINGS) or self.config.getini("ragbench_questions"):
+        if any(given_settings(self.config).values()) or self.config.getini("ragbench_questions"):
             return True
-        if any(name.startswith("RAGBENCH_") for name in self._environ()):
+        if setting_variables(self._environ()):
             return True
         start, root = self._start(), self.config.rootpath
         for directory in [start, *start.parents]:
@@ -297,7 +302,7 @@ class RunState:
     def describe(self) -> str:
         """Judge, embedder, service and store in one line."""
         from pytest_ragbench import building
-        from pytest_ragbench.engine.on_redis.address import shown as store_shown
+        from pytest_ragbench.model.redis_url import shown as store_shown
         from pytest_ragbench.report.clean import clean
 
         settings = self.settings

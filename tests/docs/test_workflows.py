@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_ragbench.plugin.options import SETTINGS, add_options
+from pytest_ragbench.options import OPTIONS
+from pytest_ragbench.plugin.options import add_options
 from tests.docs.test_code_blocks import ROOT, blocks
 from tests.servers.rag_server import rag_server
 
@@ -64,7 +65,7 @@ def test_there_are_jobs_for_the_pull_request_and_for_the_night() -> None:
 
 def test_each_command_has_options_that_exist() -> None:
     known = options_of(add_options) | OF_OTHERS
-    assert len(known) > len(SETTINGS)
+    assert len(known) > len(OPTIONS)
     seen = 0
     for name, text in commands().items():
         for line in text.replace("${{ vars.RAG_URL }}", "http://x").splitlines():

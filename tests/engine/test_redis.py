@@ -22,11 +22,11 @@ from pytest_ragbench.engine import Engine, Limits
 from pytest_ragbench.engine.backend import DAY, Reply
 from pytest_ragbench.engine.board import Caps
 from pytest_ragbench.engine.lookahead import looking_ahead
-from pytest_ragbench.engine.on_redis.address import Address, shown
 from pytest_ragbench.engine.on_redis.link import Link, RowChange
 from pytest_ragbench.engine.on_redis.store import RedisStore
 from pytest_ragbench.engine.owners import Owner
 from pytest_ragbench.model.errors import BudgetError, JudgeError, UsageError
+from pytest_ragbench.model.redis_url import Address, shown
 from pytest_ragbench.settings import Settings
 from tests.engine.helpers import Service, lines, logging_request, note, unavailable
 from tests.servers.redis_server import BINARY, MISSING, RedisServer, redis_server
@@ -85,7 +85,7 @@ def test_addresses_that_are_none(wrong: str) -> None:
 
 
 def test_without_the_client_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_ragbench.engine.on_redis.address.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_ragbench.model.redis_url.find_spec", lambda name: None)
     with pytest.raises(
         UsageError, match=r"redis://:\*\*\*@h/0' needs: pip install 'pytest-ragbench\[redis\]'"
     ):

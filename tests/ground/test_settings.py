@@ -20,7 +20,7 @@ def test_later_layers_win(tmp_path: Path) -> None:
         "http://r",
         5.0,
     )
-    environ = {"RAGBENCH_RAG_URL": "http://e/", "RAGBENCH_RAG__TIMEOUT": "7", "RAGBENCH_OTHER": "x"}
+    environ = {"RAGBENCH_RAG_URL": "http://e/", "RAGBENCH_RAG__TIMEOUT": "7"}
     settings = load_settings(tmp_path, environ=environ)
     assert (settings.rag.url, settings.rag.timeout) == ("http://e", 7.0)
     settings = load_settings(tmp_path, environ=environ, options={"rag.url": "http://o", "judge": None})
@@ -65,8 +65,87 @@ def test_a_bad_value_is_named_with_key_and_file(tmp_path: Path, text: str, said:
     assert "sk-1" not in str(caught.value)
 
 
-def test_a_bad_variable_and_option_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="environment: rag.url"):
-        load_settings(tmp_path, environ={"RAGBENCH_RAG_URL": "nowhere"})
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("RAGBENCH_RAG_URL", "nowhere", "RAGBENCH_RAG_URL: rag.url: must be an http"),
+        ("RAGBENCH_RAG__TIMEOUT", "soon", "RAGBENCH_RAG__TIMEOUT: rag.timeout: .*number"),
+        (
+            "RAGBENCH_PROVIDERS__LAB__HEADERS",
+            "X-Key: sk-1",
+            "RAGBENCH_PROVIDERS__LAB__HEADERS: providers.lab.headers: must be a table as JSON",
+        ),
+        (
+            "RAGBENCH_PROVIDERS__LAB__HEADERS",
+            '{"a": 1}',
+            "RAGBENCH_PROVIDERS__LAB__HEADERS: .*headers.a: .*string",
+        ),
+        ("RAGBENCH_PROVIDERS", '{"lab": {"modle": "m"}}', "RAGBENCH_PROVIDERS: .*; did you mean 'model'"),
+        ("RAGBENCH_GATES__MRR", "[1]", "RAGBENCH_GATES__MRR: gates.mrr"),
+        ("RAGBENCH_JUGDE", "local", "RAGBENCH_JUGDE: unknown variable; did you mean RAGBENCH_JUDGE?"),
+        ("RAGBENCH_RAG__TIMOUT", "5", "RAGBENCH_RAG__TIMOUT: .*did you mean RAGBENCH_RAG__TIMEOUT?"),
+        ("RAGBENCH_RGA__TIMEOUT", "5", "RAGBENCH_RGA__TIMEOUT: .*did you mean RAGBENCH_RAG__TIMEOUT?"),
+        ("RAGBENCH_PROVIDERS__LAB__KEY", "sk-1", "unknown variable; known there: api_key_env, base_url"),
+        ("RAGBENCH_XYZZY", "1", "only settings may begin with RAGBENCH_"),
+        ("RAGBENCH_SOURCES", "a", "RAGBENCH_SOURCES: unknown variable"),
+    ],
+)
+def test_a_bad_variable_is_named(tmp_path: Path, name: str, value: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        load_settings(tmp_path, environ={name: value})
+    assert "sk-1" not in str(caught.value)
+
+
+def test_a_bad_option_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="command line: rag.url"):
         load_settings(tmp_path, environ={}, options={"rag.url": "nowhere"})
+    with pytest.raises(UsageError, match="--rag-url: rag.url"):
+        load_settings(tmp_path, environ={}, options={"rag.url": "nowhere"}, flags={"rag.url": "--rag-url"})
+
+
+def test_variables_of_each_type(tmp_path: Path) -> None:
+    (tmp_path / "ragbench.toml").write_text('[providers.Lab]\nmodel = "m"\nheaders = {A = "1", B = "2"}\n')
+    environ = {
+        "RAGBENCH_PROVIDERS__LAB__HEADERS": '{"B": "3", "X-Team": "qa"}',
+        "RAGBENCH_PROVIDERS__LAB__RETRY__ATTEMPTS": "2",
+        "RAGBENCH_PROVIDERS__OTHER": '{"model": "o"}',
+        "RAGBENCH_JUDGES": '["local", "Lab:m"]',
+        "RAGBENCH_RECORDED": "rag, judge",
+        "RAGBENCH_JUNIT_PROPERTIES": "false",
+        "RAGBENCH_VOTES": "3",
+        "RAGBENCH_RAG__BODY": '{"q": "{question}"}',
+        "RAGBENCH_THRESHOLDS__MRR": "0.8",
+        "RAGBENCH_GATES__MUST_PASS": "true",
+        "RAGBENCH_GATES__MRR": ">= 0.8",
+        "RAGBENCH_JUDGE": "5",
+        "RAGBENCH_STORE": "",
+    }
+    settings = load_settings(tmp_path, environ=environ)
+    lab = settings.providers["Lab"]
+    assert (lab.model, lab.headers, lab.retry.attempts) == ("m", {"A": "1", "B": "3", "X-Team": "qa"}, 2)
+    assert set(settings.providers) == {"Lab", "other"}
+    assert settings.judges == ("local", "Lab:m")
+    assert settings.recorded == {"rag", "judge"}
+    assert (settings.junit_properties, settings.votes, settings.judge, settings.store) == (
+        False,
+        3,
+        "5",
+        None,
+    )
+    assert settings.rag.body == {"q": "{question}"}
+    assert (settings.thresholds, settings.gates) == ({"mrr": 0.8}, {"must_pass": True, "mrr": ">= 0.8"})
+    assert load_settings(tmp_path, environ={"RAGBENCH_JUDGES": "local,Lab"}).judges == ("local", "Lab")
+
+
+def test_variables_that_are_no_settings_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "ragbench.toml").write_text('[providers.lab]\napi_key_env = "RAGBENCH_LAB_KEY"\n')
+    environ = {"RAGBENCH_TRACEBACK": "1", "RAGBENCH_TEST_POSTGRES": "url", "RAGBENCH_LAB_KEY": "sk-1"}
+    assert load_settings(tmp_path, environ=environ).sources == (str(tmp_path / "ragbench.toml"),)
+    with pytest.raises(UsageError, match="RAGBENCH_LAB_KEY"):
+        load_settings(tmp_path.parent, environ=environ)
+
+
+def test_what_was_read_is_no_setting(tmp_path: Path) -> None:
+    (tmp_path / "ragbench.toml").write_text("sources = ['x']\n")
+    with pytest.raises(UsageError, match="sources: unknown key"):
+        load_settings(tmp_path, environ={})

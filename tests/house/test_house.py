@@ -19,8 +19,9 @@ ROOMS = (
     "garbage",
     "model",
     "secrets",
-    "settings",
     "languages",
+    "options",
+    "settings",
     "text",
     "questions",
     "engine",
@@ -53,14 +54,13 @@ ROOMS = (
 """A room imports from those before it only."""
 
 IMPORTED_UPWARDS = {
+    "assertions -> __init__": "scoring: the stub lists the public names",
     "assertions -> report": "report: the message of a failure is written there",
     "engine -> rag": "engine: a proxy",
     "expectations -> report": "report: evidence is shortened there",
     "gates -> calibration": "report: verdicts are corrected by a calibration",
     "gates -> report": "report: rows of a run are read there",
     "runtime -> mutation": "scoring: a sample that passed is kept for mutation",
-    "settings -> engine": "settings: the address of Redis",
-    "settings -> rag": "settings: secrets",
     "specs -> report": "plan: words of a failure",
 }
 PRIVATE_NAMES = {
@@ -73,6 +73,7 @@ NEEDS_PYTEST = ("plugin",)
 START_UP = (
     "__init__.py",
     "garbage.py",
+    "options.py",
     "runtime.py",
     "model/__init__.py",
     "model/errors.py",
@@ -133,24 +134,23 @@ HEAVY = {
 """Costly to import, or not installed everywhere: may be imported inside a function."""
 
 INNER_IMPORTS = {
-    "asserts": 1,
-    "batch": 5,
+    "assertions": 2,
+    "batch": 2,
     "building": 13,
     "calibration": 4,
-    "cli": 99,
-    "embeddings": 7,
+    "cli": 85,
+    "embeddings": 2,
     "engine": 2,
-    "expectations": 2,
-    "gates": 7,
+    "gates": 4,
     "generation": 1,
-    "judge": 17,
-    "metrics": 29,
+    "http": 2,
+    "judge": 7,
+    "metrics": 22,
     "mutation": 2,
-    "plugin": 31,
+    "plan": 5,
+    "plugin": 30,
     "questions": 5,
-    "rag": 11,
-    "report": 16,
-    "settings": 4,
+    "report": 14,
     "specs": 7,
 }
 """Room -> imports inside functions that hide a circle or nothing at all."""
@@ -170,7 +170,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"engine/core.py": 525}
+LONGER = {"engine/core.py": 530, "metrics/registry.py": 521, "model/report.py": 560}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from redis.retry import Retry
 from pytest_ragbench.engine.backend import FullError, StoreError
 from pytest_ragbench.engine.board import Change
 from pytest_ragbench.engine.on_redis import scripts
-from pytest_ragbench.engine.on_redis.address import Address
+from pytest_ragbench.model.redis_url import Address
 
 TIMEOUT = 3.0
 """Seconds for a connection and for a reply; a server that is slower counts as gone."""

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 from pytest_ragbench.engine.backend import DAY, LEASE, StoreError
 from pytest_ragbench.engine.board import Change
 from pytest_ragbench.engine.meeting import Failure
-from pytest_ragbench.engine.on_redis.address import Address
 from pytest_ragbench.engine.on_redis.keys import Keys, has_gone, who
 from pytest_ragbench.engine.on_redis.link import Call, Link, RowChange, row_of
 from pytest_ragbench.engine.owners import Owner
 from pytest_ragbench.engine.slots import SharedPool
 from pytest_ragbench.engine.writer import Writer
+from pytest_ragbench.model.redis_url import Address
 
 T = TypeVar("T")
 

@@ -20,10 +20,10 @@ from pytest_ragbench.engine.backend import (
     Reply,
     StoreError,
 )
-from pytest_ragbench.engine.on_redis.address import Address
 from pytest_ragbench.engine.on_redis.keys import Keys, has_gone, who
 from pytest_ragbench.engine.on_redis.link import Call, Link
 from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.model.redis_url import Address
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.writer import Writer

@@ -1,0 +1,213 @@
+"""Reads the layers of the configuration, and says of a bad value where it stands.
+
+Why not pydantic-settings: it costs 30 to 80 ms of CPU in each process, does not know of a misspelt variable,
+and its messages name the field but not the file, variable or option that set it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
+from pytest_ragbench.settings.keys import known_keys, read_text, type_at
+from pytest_ragbench.settings.model import Settings
+
+
+@dataclass(frozen=True)
+class _Layer:
+    name: str
+    values: Mapping[str, Any] = field(repr=False)  # headers may hold a key
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """Where each key of a layer has a name of its own, as the variables have: key -> its name."""
+
+    def origin_of(self, path: Sequence[str]) -> str | None:
+        """Who set the key ``path``, or the table that holds it; None if not this layer."""
+        node: Any = self.values
+        found = None
+        for depth, part in enumerate(path, 1):
+            if not isinstance(node, Mapping) or part not in node:
+                # pydantic adds the branch of a union to the key.
+                return found if not isinstance(node, Mapping) else None
+            node = node[part]
+            found = self.names.get(tuple(path[:depth]), found or self.name)
+        return found
+
+
+def load_settings(
+    directory: Path | None = None,
+    *,
+    root: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read and merge all layers.
+
+    Parameters
+    ----------
+    directory
+        Where to start looking for the configuration files; the nearest directory upwards, to
+        ``root``, that holds one is taken.
+    environ
+        The variables; default: those of this process.
+    options
+        Dotted keys from the command line: ``{"rag.url": "http://..."}``; None values are left out.
+    flags
+        What the options of these keys are called, for messages: ``{"rag.url": "--rag-url"}``.
+
+    Raises
+    ------
+    UsageError
+        Naming the key and the file, variable or option it came from.
+    """
+    start = (directory or Path.cwd()).resolve()
+    layers = _file_layers(start, (root or start).resolve())
+    layers.append(_environment(os.environ if environ is None else environ, layers))
+    given = {tuple(key.split(".")): value for key, value in (options or {}).items() if value is not None}
+    names = {tuple(key.split(".")): flag for key, flag in (flags or {}).items()}
+    layers.append(_Layer("command line", _nested(given), names))
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged = _merged(merged, layer.values)
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        raise UsageError(_explain(error, layers)) from None
+    return settings.read_from(tuple(layer.name for layer in layers if layer.values))
+
+
+def _file_layers(start: Path, root: Path) -> list[_Layer]:
+    """The nearest directory from ``start`` up to ``root`` that configures ragbench."""
+    candidates = [start, *start.parents]
+    if root in candidates:
+        candidates = candidates[: candidates.index(root) + 1]
+    for directory in candidates:
+        layers = []
+        if (pyproject := directory / "pyproject.toml").is_file():
+            table = _toml(pyproject).get("tool", {}).get("ragbench")
+            if table is not None:
+                layers.append(_Layer(f"{pyproject} [tool.ragbench]", table))
+        if (own := directory / "ragbench.toml").is_file():
+            layers.append(_Layer(str(own), _toml(own)))
+        if layers:
+            return layers
+    return []
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: can't be read as TOML: {error}") from None
+
+
+def _environment(environ: Mapping[str, str], below: Sequence[_Layer]) -> _Layer:
+    values: dict[tuple[str, ...], Any] = {}
+    names: dict[tuple[str, ...], str] = {}
+    unknown: list[str] = []
+    for name in sorted(setting_variables(environ)):
+        if not environ[name]:
+            continue
+        path = _path_of(name, below)
+        kind = type_at(Settings, path)
+        if kind is None:
+            unknown.append(name)
+            continue
+        try:
+            values[path] = read_text(environ[name], kind)
+        except ValueError as error:
+            raise UsageError(f"{name}: {'.'.join(path)}: {error}") from None
+        names[path] = name
+    nested = _nested(values)
+    keys = _named_variables([*(layer.values for layer in below), nested])
+    if wrong := [name for name in unknown if name not in keys]:
+        raise UsageError(
+            "\n".join(f"{name}: unknown variable{_near_variable(name, below)}" for name in wrong)
+        )
+    return _Layer("environment", nested, names)
+
+
+def _path_of(variable: str, below: Sequence[_Layer]) -> tuple[str, ...]:
+    """``RAGBENCH_RAG__TIMEOUT`` -> ``("rag", "timeout")``; names that a file has in other case are found."""
+    upper = variable.upper()
+    if upper in SHORT_VARIABLES:
+        return tuple(SHORT_VARIABLES[upper].split("."))
+    path: list[str] = []
+    nodes: list[Any] = [layer.values for layer in below]
+    for part in upper[len(PREFIX) :].split("__"):
+        known = {key.upper(): key for node in nodes if isinstance(node, Mapping) for key in node}
+        path.append(known.get(part, part.lower()))
+        nodes = [node.get(path[-1]) for node in nodes if isinstance(node, Mapping)]
+    return tuple(path)
+
+
+def _named_variables(tables: Sequence[Any]) -> set[str]:
+    """Variables that a configuration names as holding a key: they may be called as their owner likes."""
+    found: set[str] = set()
+    for table in tables:
+        for name, value in table.items() if isinstance(table, Mapping) else ():
+            if name in ("api_key_env", "auth_env") and isinstance(value, str):
+                found.add(value)
+            found |= _named_variables([value])
+    return found
+
+
+def _near_variable(name: str, below: Sequence[_Layer]) -> str:
+    path = _path_of(name, below)
+    # The first part that no table has; what comes after it may be right.
+    wrong = next(n for n in range(len(path)) if type_at(Settings, path[: n + 1]) is None)
+    known = known_keys(Settings, path[:wrong])
+    if close := difflib.get_close_matches(path[wrong], known, n=1):
+        meant = "__".join([*path[:wrong], close[0], *path[wrong + 1 :]])
+        return f"; did you mean {PREFIX}{meant.upper()}?"
+    if wrong:
+        return f"; known there: {', '.join(sorted(known))}"
+    return f"; only settings may begin with {PREFIX}"
+
+
+def _nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, value in sorted(values.items(), key=lambda pair: len(pair[0])):
+        node = tree
+        for part in path[:-1]:
+            node = node.setdefault(part, {})
+        node[path[-1]] = value
+    return tree
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        result[key] = (
+            _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        )
+    return result
+
+
+def _explain(error: ValidationError, layers: Sequence[_Layer]) -> str:
+    lines = []
+    for problem in error.errors():
+        path = [str(part) for part in problem["loc"]]
+        origins = (layer.origin_of(path) for layer in reversed(layers))
+        origin = next((origin for origin in origins if origin), "configuration")
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = f"unknown key{_near(path)}"
+        lines.append(f"{origin}: {'.'.join(path)}: {message}" if path else f"{origin}: {message}")
+    return "\n".join(lines)
+
+
+def _near(path: Sequence[str]) -> str:
+    known = known_keys(Settings, path[:-1])
+    close = difflib.get_close_matches(path[-1], known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
