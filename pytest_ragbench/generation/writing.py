@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.generation.documents import Passage
-from pytest_ragbench.judge.tasks_generate import CheckCase, Kind, Rephrase, WriteCases, WrittenCase
+from pytest_ragbench.judge.tasks import CheckCase, Kind, Rephrase, WriteCases, WrittenCase
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import ids

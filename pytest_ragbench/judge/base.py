@@ -37,7 +37,7 @@ class Task(Generic[R]):
     fresh: ClassVar[bool] = False
     """Whether a reply that an earlier run stored is none: it has to be known what the judge says now."""
     one_word: ClassVar[bool] = False
-    """Whether the reply is one word whose probability counts; see :mod:`~pytest_ragbench.judge.one_word`."""
+    """Whether the reply is one word whose probability counts; see :mod:`~pytest_ragbench.judge.tasks.one_word`."""
 
     @property
     def name(self) -> str:

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from pytest_ragbench.engine.calls import Call, Sender, Sent
 from pytest_ragbench.http.messages import one_line
-from pytest_ragbench.judge.asking import Conversation, Turn, converse
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.completions import RawReply, completion_of, text_of
+from pytest_ragbench.judge.conversation import Conversation, Turn, converse
 from pytest_ragbench.judge.rendering import prompt_version
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_ragbench.judge import local, tasks, tasks_answer, tasks_context
+from pytest_ragbench.judge import local, tasks
 from pytest_ragbench.judge.base import Answered, R, Task
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.providers import Spec
@@ -51,7 +51,7 @@ def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
     return {"verdicts": verdicts}
 
 
-def _judge_chunks(task: tasks_context.JudgeChunks) -> Mapping[str, Any]:
+def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
     """A chunk is useful where it supports a claim of the answer."""
     claims = local.split_claims(task.target, task.question) or [task.target]
     verdicts = {}
@@ -66,7 +66,7 @@ def _judge_chunks(task: tasks_context.JudgeChunks) -> Mapping[str, Any]:
     return {"verdicts": verdicts}
 
 
-def _compare_claims(task: tasks_answer.CompareClaims) -> Mapping[str, Any]:
+def _compare_claims(task: tasks.CompareClaims) -> Mapping[str, Any]:
     """Each claim is held against those of the other side, all together and one by one."""
     verdicts = {}
     last = len(task.answer_claims)
@@ -131,7 +131,7 @@ def _check_abstention(task: tasks.CheckAbstention) -> Mapping[str, Any]:
     }
 
 
-def _check_consistency(task: tasks_answer.CheckConsistency) -> Mapping[str, Any]:
+def _check_consistency(task: tasks.CheckConsistency) -> Mapping[str, Any]:
     verdicts = {}
     for number in task.numbers:
         found = local.contradiction(

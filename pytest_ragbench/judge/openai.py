@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from pytest_ragbench.engine.calls import Call, Sender
 from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import OPENAI, Endpoint, endpoint_of
-from pytest_ragbench.judge.asking import Conversation, Turn
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.chat import ChatAdapter, ChatRequest
-from pytest_ragbench.judge.one_word import verdict_tokens
+from pytest_ragbench.judge.conversation import Conversation, Turn
+from pytest_ragbench.judge.reading.probability import verdict_tokens
+from pytest_ragbench.judge.reading.schemas import strict_schema
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version
-from pytest_ragbench.judge.schemas import strict_schema
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.secrets import fingerprinted, is_secret_name

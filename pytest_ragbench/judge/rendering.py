@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.tasks import NumberedTask
+from pytest_ragbench.judge.tasks.numbered import NumberedTask
 from pytest_ragbench.languages import DEFAULT, catalog, short_code
 
 Message = dict[str, str]

@@ -93,6 +93,6 @@ def _is_probability(value: Any) -> bool:
 def asks_yes_or_no(metric: Metric) -> bool:
     """Whether the metric's verdicts can be asked for by probability."""
     # Only judged metrics get here; those of retrieval do without the import of the judge's tasks.
-    from pytest_ragbench.judge.one_word import ASKED
+    from pytest_ragbench.judge.tasks import ASKED
 
     return any(task in ASKED for task in metric.tasks)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
+from pytest_ragbench.judge.tasks import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
 from pytest_ragbench.metrics.formulas import overlap, retrieval, verdicts
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
 from pytest_ragbench.metrics.retrieval import not_retrieved, ranking_of

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pytest_ragbench.judge.tasks import Fineness
-from pytest_ragbench.judge.tasks_answer import CompareClaims
+from pytest_ragbench.judge.tasks import CompareClaims, Fineness
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric, named
 from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, split, verdicts_of, verify

@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from pytest_ragbench.judge.base import Task, again
-from pytest_ragbench.judge.fields import IntegerScale
-from pytest_ragbench.judge.tasks_answer import GradeEndToEnd
-from pytest_ragbench.judge.tasks_rating import (
+from pytest_ragbench.judge.reading.fields import IntegerScale
+from pytest_ragbench.judge.tasks import (
     CheckAspect,
     ConfirmAccuracy,
+    GradeEndToEnd,
     RateAccuracy,
     RateContextRelevance,
     RateGroundedness,

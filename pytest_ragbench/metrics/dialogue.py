@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench.judge.base import in_language
-from pytest_ragbench.judge.tasks_answer import CheckConsistency
+from pytest_ragbench.judge.tasks import CheckConsistency
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import NOBODY, head
 from pytest_ragbench.metrics.tools import Tools

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pytest_ragbench.judge.fields import yes_no
+from pytest_ragbench.judge.reading.fields import yes_no
 from pytest_ragbench.metrics.checks import check_sample
 from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
 from pytest_ragbench.metrics.steps import NOBODY, choice

@@ -130,8 +130,7 @@ class Tools:
 
         task = in_language(task, self.lang)
         if self.verdicts == "probability" and not task.one_word:
-            from pytest_ragbench.judge.one_word import ASKED, ask_in_a_word
-            from pytest_ragbench.judge.tasks import NumberedTask
+            from pytest_ragbench.judge.tasks import ASKED, NumberedTask, ask_in_a_word
 
             if task.name in ASKED and isinstance(task, NumberedTask):
                 reply: R = await ask_in_a_word(task, self.ask, self.yes_from)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pytest_ragbench.engine.calls import Call, Scope, Sender
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
+from pytest_ragbench.rag.decoding import read_reply
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, found_in
-from pytest_ragbench.rag.replies import read_reply
 from pytest_ragbench.rag.service import Sending, Service, bad_reply
 from pytest_ragbench.rag.sessions import turns_before
 from pytest_ragbench.rag.target import target_of

@@ -20,8 +20,8 @@ from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.rag.decoding import decoded
 from pytest_ragbench.rag.mapping import BadReply
-from pytest_ragbench.rag.replies import decoded
 from pytest_ragbench.secrets import Redactor, Secret
 
 _REDIRECTS = (301, 302, 303, 307, 308)

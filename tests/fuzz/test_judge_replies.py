@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragbench import JudgeError
-from pytest_ragbench.judge.asking import read_conversation
 from pytest_ragbench.judge.completions import RawReply, completion_of
-from pytest_ragbench.judge.fields import yes_no
+from pytest_ragbench.judge.conversation import read_conversation
+from pytest_ragbench.judge.reading.fields import yes_no
 from pytest_ragbench.judge.tasks import GradeSearchRag, SearchRagReply, VerifyClaims
 from tests.fuzz import strategies as fuzz
 from tests.fuzz.conftest import FUZZ, says_why

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_ragbench import UsageError
 from pytest_ragbench.http.retry_after import parse_retry_after
+from pytest_ragbench.rag.decoding import decoded, read_reply
 from pytest_ragbench.rag.mapping import BadReply, ReplyReader
-from pytest_ragbench.rag.replies import decoded, read_reply
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.settings import RagSettings, ReplyMapping
 from tests.fuzz import strategies as fuzz

@@ -15,10 +15,10 @@ from pytest_ragbench.gates.preflight import Preflight, canaries, fly, unpinned
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.local_judge import local_judge
-from pytest_ragbench.judge.one_word import YesChance
 from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.rendering import render
+from pytest_ragbench.judge.tasks import YesChance
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.settings import ProviderSettings
 from tests.servers.openai_server import OpenAIServer

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from pytest_ragbench.judge import fields
-from pytest_ragbench.judge.fields import Grade01, IntegerScale, Text, YesNo, grade01, grade_on, yes_no
+from pytest_ragbench.judge.reading import fields
+from pytest_ragbench.judge.reading.fields import Grade01, IntegerScale, Text, YesNo, grade01, grade_on, yes_no
 
 
 class Model(BaseModel):

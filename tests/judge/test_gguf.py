@@ -18,8 +18,7 @@ from pytest_ragbench.judge import gguf_server
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.gguf import GgufJudge, fingerprint, read_header
 from pytest_ragbench.judge.gguf_server import Host, Model, address_of
-from pytest_ragbench.judge.one_word import in_a_word
-from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims
+from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims, in_a_word
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.settings import Settings
 from tests.judge.test_one_word import reply as words

@@ -11,9 +11,8 @@ from pytest_ragbench.embeddings import openai_embedder
 from pytest_ragbench.engine.keys import digest_of
 from pytest_ragbench.judge.base import again
 from pytest_ragbench.judge.callable import callable_judge
-from pytest_ragbench.judge.one_word import in_a_word
 from pytest_ragbench.judge.openai import openai_judge
-from pytest_ragbench.judge.tasks import GradeSearchRag, VerifyClaims
+from pytest_ragbench.judge.tasks import GradeSearchRag, VerifyClaims, in_a_word
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.rag import http_retriever
 from pytest_ragbench.settings import ProviderSettings, RagSettings

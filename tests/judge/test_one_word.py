@@ -15,13 +15,19 @@ from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.completions import completion_of
 from pytest_ragbench.judge.local_judge import local_judge
-from pytest_ragbench.judge.one_word import YesChance, ask_in_a_word, in_a_word, read_word
 from pytest_ragbench.judge.openai import OpenAIJudge, openai_judge
 from pytest_ragbench.judge.panel import Panel
+from pytest_ragbench.judge.reading.probability import read_word
 from pytest_ragbench.judge.rendering import render, yes_and_no
-from pytest_ragbench.judge.tasks import NumberedTask, VerifyClaims
-from pytest_ragbench.judge.tasks_answer import CompareClaims
-from pytest_ragbench.judge.tasks_context import JudgeChunks
+from pytest_ragbench.judge.tasks import (
+    CompareClaims,
+    JudgeChunks,
+    NumberedTask,
+    VerifyClaims,
+    YesChance,
+    ask_in_a_word,
+    in_a_word,
+)
 from pytest_ragbench.languages import known_languages
 from pytest_ragbench.metrics.checks import check_sample as check
 from pytest_ragbench.model.errors import JudgeError, UsageError

@@ -18,7 +18,7 @@ from pytest_ragbench.engine import Engine
 from pytest_ragbench.http.endpoints import endpoint_of
 from pytest_ragbench.judge.base import Answered, Judge
 from pytest_ragbench.judge.openai import openai_judge
-from pytest_ragbench.judge.schemas import strict_schema
+from pytest_ragbench.judge.reading.schemas import strict_schema
 from pytest_ragbench.judge.tasks import GradeSearchRag, VerifyClaims, WriteQuestions
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.settings import ProviderSettings, RetrySettings

@@ -11,19 +11,26 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.judge.base import Task, again
-from pytest_ragbench.judge.fields import IntegerScale
+from pytest_ragbench.judge.reading.fields import IntegerScale
+from pytest_ragbench.judge.reading.schemas import strict_schema
 from pytest_ragbench.judge.rendering import nonce_for, prompt_version, render, texts_of
-from pytest_ragbench.judge.schemas import strict_schema
-from pytest_ragbench.judge.tasks_answer import CheckConsistency, CompareClaims, GradeEndToEnd
-from pytest_ragbench.judge.tasks_context import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
-from pytest_ragbench.judge.tasks_generate import CheckCase, Rephrase, WriteCases
-from pytest_ragbench.judge.tasks_rating import (
+from pytest_ragbench.judge.tasks import (
     CheckAspect,
+    CheckCase,
+    CheckConsistency,
+    CompareClaims,
     ConfirmAccuracy,
+    ExtractEntities,
+    ExtractSentences,
+    FindEntities,
+    GradeEndToEnd,
+    JudgeChunks,
     RateAccuracy,
     RateContextRelevance,
     RateGroundedness,
     RateRubric,
+    Rephrase,
+    WriteCases,
 )
 from pytest_ragbench.languages import language
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.rag.decoding import read_reply
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, compile_path
-from pytest_ragbench.rag.replies import read_reply
 from pytest_ragbench.settings import ReplyMapping
 from tests.rag.conftest import Ask
 from tests.rag.server import Service, as_json, reply

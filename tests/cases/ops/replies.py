@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 from pytest_ragbench import RagSample, Score, assert_search_rag, score
 from pytest_ragbench.engine import Engine, Limits
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.fields import Grade01, IntegerScale, Text, YesNo, shown, yes_no
+from pytest_ragbench.judge.reading.fields import Grade01, IntegerScale, Text, YesNo, shown, yes_no
 from pytest_ragbench.judge.tasks import GradeSearchRag, Reply
 from pytest_ragbench.settings import ProviderSettings
 from tests.cases import product

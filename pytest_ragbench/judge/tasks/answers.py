@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.fields import Text, YesNo
-from pytest_ragbench.judge.tasks import GradeReply, NumberedTask, Reply, Verdict, Verdicts
+from pytest_ragbench.judge.reading.fields import Text, YesNo
+from pytest_ragbench.judge.tasks.grades import GradeReply
+from pytest_ragbench.judge.tasks.numbered import NumberedTask, Reply, Verdict, Verdicts
 from pytest_ragbench.text import detect_language
 
 
@@ -105,6 +106,3 @@ class CheckConsistency(NumberedTask[TurnVerdict]):
             for number, verdict in reply.verdicts.items()
         }
         return reply.model_copy(update={"verdicts": kept})
-
-
-__all__ = ["CheckConsistency", "CompareClaims", "GradeEndToEnd", "TurnVerdict"]

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.fields import ListedText
-from pytest_ragbench.judge.tasks import NumberedTask, Reply, Verdict, Verdicts
+from pytest_ragbench.judge.reading.fields import ListedText
+from pytest_ragbench.judge.tasks.numbered import NumberedTask, Reply, Verdict, Verdicts
 from pytest_ragbench.text import detect_language
 
 
@@ -102,13 +102,3 @@ class ExtractSentences(Task[Sentences]):
 
     def data(self) -> Mapping[str, Any]:
         return {"question": self.question, "chunks": self.contexts}
-
-
-__all__ = [
-    "Entities",
-    "ExtractEntities",
-    "ExtractSentences",
-    "FindEntities",
-    "JudgeChunks",
-    "Sentences",
-]

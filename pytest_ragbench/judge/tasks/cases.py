@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.fields import Text, YesNo
-from pytest_ragbench.judge.tasks import Reply
+from pytest_ragbench.judge.reading.fields import Text, YesNo
+from pytest_ragbench.judge.tasks.numbered import Reply
 from pytest_ragbench.text import detect_language
 
 Kind = Literal["single", "multi", "paraphrased", "unanswerable"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.judge.asking import Conversation, Turn, converse, read_conversation
 from pytest_ragbench.judge.completions import RawReply
+from pytest_ragbench.judge.conversation import Conversation, Turn, converse, read_conversation
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, WriteQuestions
 from pytest_ragbench.model.errors import JudgeError
 

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.completions import RawReply
-from pytest_ragbench.judge.fields import shown
-from pytest_ragbench.judge.one_word import read_word
+from pytest_ragbench.judge.reading.fields import shown
+from pytest_ragbench.judge.reading.probability import read_word
+from pytest_ragbench.judge.reading.verdicts import UnreadableReply, read_reply
 from pytest_ragbench.judge.rendering import Message, correction, language_of, render, texts_of
-from pytest_ragbench.judge.replies import UnreadableReply, read_reply
 from pytest_ragbench.model.errors import JudgeError
 
 R = TypeVar("R", bound=BaseModel)

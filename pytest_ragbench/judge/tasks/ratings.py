@@ -10,8 +10,8 @@ from typing import Any, Generic
 from pydantic import Field, create_model
 
 from pytest_ragbench.judge.base import R, Task
-from pytest_ragbench.judge.fields import IntegerScale, Text, YesNo, grade_on
-from pytest_ragbench.judge.tasks import Reply
+from pytest_ragbench.judge.reading.fields import IntegerScale, Text, YesNo, grade_on
+from pytest_ragbench.judge.tasks.numbered import Reply
 from pytest_ragbench.text import detect_language
 
 
@@ -142,15 +142,3 @@ class RateRubric(_TextsTask[RatingReply]):
         if rating not in grades:
             raise ValueError(f"rating: {rating} is no grade of the rubric ({', '.join(map(str, grades))})")
         return super().read({**payload, "rating": rating})
-
-
-__all__ = [
-    "AspectReply",
-    "CheckAspect",
-    "ConfirmAccuracy",
-    "RateAccuracy",
-    "RateContextRelevance",
-    "RateGroundedness",
-    "RateRubric",
-    "RatingReply",
-]

@@ -1,0 +1,83 @@
+"""One grade in 0..1 for a whole answer, and whether it is an answer at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.reading.fields import Grade01, Text, YesNo
+from pytest_ragbench.judge.tasks.numbered import Reply
+from pytest_ragbench.text import detect_language
+
+
+class GradeReply(Reply):
+    reason: Text = Field(default="", description="One short sentence.")
+    grade: Grade01 = Field(description="0..1")
+
+
+class SearchRagReply(Reply):
+    answer_correctness: Grade01 = Field(description="0..1: does the answer answer the question?")
+    groundedness: Grade01 = Field(description="0..1: is all of the answer in the chunks?")
+    error_message: Text = Field(default="", description="The main fault in one short sentence, or empty.")
+
+
+@dataclass(frozen=True)
+class _AnswerTask(Task[Any]):
+    question: str
+    answer: str
+
+    @property
+    def lang(self) -> str:
+        return detect_language(f"{self.question} {self.answer}")
+
+    def data(self) -> Mapping[str, Any]:
+        return {"question": self.question, "answer": self.answer}
+
+
+@dataclass(frozen=True)
+class GradeRelevance(_AnswerTask, Task[GradeReply]):
+    """How well does the answer address the question, true or not? One grade in 0..1."""
+
+    name = "grade_relevance"
+    reply_type = GradeReply
+
+
+@dataclass(frozen=True)
+class _GroundedTask(_AnswerTask):
+    contexts: tuple[str, ...]
+
+    def data(self) -> Mapping[str, Any]:
+        return {"question": self.question, "chunks": self.contexts, "answer": self.answer}
+
+
+@dataclass(frozen=True)
+class GradeFaithfulness(_GroundedTask, Task[GradeReply]):
+    """How much of the answer do the chunks support? One grade in 0..1 for the whole answer."""
+
+    name = "grade_faithfulness"
+    reply_type = GradeReply
+
+
+@dataclass(frozen=True)
+class GradeSearchRag(_GroundedTask, Task[SearchRagReply]):
+    """The founding document's judge of a search-and-answer service: two grades and a message."""
+
+    name = "grade_search_rag"
+    reply_type = SearchRagReply
+
+
+class AbstentionReply(Reply):
+    reason: Text = Field(default="", description="One short sentence.")
+    abstains: YesNo = Field(description="true where the answer says that it has no answer")
+
+
+@dataclass(frozen=True)
+class CheckAbstention(_AnswerTask, Task[AbstentionReply]):
+    """Does the answer decline to answer, rather than answer (rightly or wrongly)?"""
+
+    name = "check_abstention"
+    reply_type = AbstentionReply

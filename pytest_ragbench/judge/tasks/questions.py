@@ -1,0 +1,50 @@
+"""Questions that an answer would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from pytest_ragbench.judge.base import Task
+from pytest_ragbench.judge.reading.fields import Text, YesNo
+from pytest_ragbench.judge.tasks.numbered import Reply
+from pytest_ragbench.text import detect_language
+
+
+class WrittenQuestion(Reply):
+    question: Text
+    noncommittal: YesNo = Field(description="true where the answer evades: 'I don't know' and the like")
+
+
+class WrittenQuestions(Reply):
+    questions: list[WrittenQuestion]
+
+
+@dataclass(frozen=True)
+class WriteQuestions(Task[WrittenQuestions]):
+    """Write ``count`` distinct questions to which ``answer`` would be the answer."""
+
+    answer: str
+    count: int = 3
+
+    name = "write_questions"
+    reply_type = WrittenQuestions
+
+    @property
+    def lang(self) -> str:
+        return detect_language(self.answer)
+
+    def data(self) -> Mapping[str, Any]:
+        return {"answer": self.answer}
+
+    def options(self) -> Mapping[str, Any]:
+        return {"count": self.count}
+
+    def read(self, payload: Mapping[str, Any]) -> WrittenQuestions:
+        reply = super().read(payload)
+        if not any(item.question.strip() for item in reply.questions):
+            raise ValueError("no question was written")
+        return reply
