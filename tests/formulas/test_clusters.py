@@ -111,12 +111,12 @@ def test_as_scikit_learn(data: Any, distance: Any, block: int) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
     rows, labels = data
     # Small blocks and groups, so that the walk over blocks is what is tested.
-    before = c.BLOCK, c.SUMS_LIMIT, c.ROWS
-    c.BLOCK, c.SUMS_LIMIT, c.ROWS = block, 8 * block * (max(labels) + 1), 2 * block
+    before = c.BLOCK_ROWS, c.MAX_SUMS, c.ROWS_READ
+    c.BLOCK_ROWS, c.MAX_SUMS, c.ROWS_READ = block, 8 * block * (max(labels) + 1), 2 * block
     try:
         found = c.silhouette(rows, labels, distance=distance)
     finally:
-        c.BLOCK, c.SUMS_LIMIT, c.ROWS = before
+        c.BLOCK_ROWS, c.MAX_SUMS, c.ROWS_READ = before
     if distance == "cosine":
         # scikit-learn's own 1 - cos loses what tight clusters differ in (errors up to 1e-9), so it is
         # given the same distances taken from differences.
@@ -159,11 +159,11 @@ def test_many_small_clusters() -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
     rows = np.random.default_rng(4).normal(size=(600, 5))
     labels = np.arange(600) // 2
-    before = c.BLOCK
-    c.BLOCK = 256  # more than 64 clusters in a block, and clusters that lie across two blocks
+    before = c.BLOCK_ROWS
+    c.BLOCK_ROWS = 256  # more than 64 clusters in a block, and clusters that lie across two blocks
     try:
         found = c.silhouette(rows, np.roll(labels, 1), distance="euclidean")
     finally:
-        c.BLOCK = before
+        c.BLOCK_ROWS = before
     oracle = sklearn.silhouette_samples(rows, np.roll(labels, 1), metric="euclidean")
     assert np.allclose(found.samples, oracle, rtol=0, atol=1e-9)

@@ -19,7 +19,7 @@ from pytest_ragbench.model.errors import EmbeddingError
         ([0.0, 1, 0], [float("nan"), 0, 0], ["NaN", "non-finite"]),
         ([0.0, 1, 0], [float("inf"), 0, 0], ["non-finite"]),
         ([1, 2], [1, 2, 3], ["2", "3"]),
-        ([1, 2], ["x", 2], ["no number"]),
+        ([1, 2], ["x", 2], ["isn't a number"]),
         ([[1, 2]], [[1, 2]], ["matrix", "length"]),
     ],
 )

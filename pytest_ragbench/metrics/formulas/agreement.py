@@ -271,7 +271,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]], level: Level = "nominal
     UndefinedScore
         No item with two ratings (``no_pairs``), or only one value occurs (``no_variation``).
     UsageError
-        Rows of different length, an unknown level, values that have no order or are no numbers.
+        Rows of different length, an unknown level, values without an order, or that aren't numbers.
     """
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"level must be nominal, ordinal or interval; got {level!r}")

@@ -22,13 +22,13 @@ from pytest_ragbench.model.errors import UndefinedScore, UsageError
 Ints: TypeAlias = NDArray[np.int64]
 Distance = Literal["cosine", "euclidean"]
 
-ROWS = 2048
+ROWS_READ = 2048
 """Vectors read at a time."""
-BLOCK = 2048
-"""Edge of a block of distances: 32 MB, so that it stays in a large cache while it is worked on."""
-SUMS_LIMIT = 1 << 25
+BLOCK_ROWS = 2048
+"""Rows and columns of a block of distances: 32 MB, which stay in the CPU's cache while they are used."""
+MAX_SUMS = 1 << 25
 """Numbers held for sums of distances (256 MB)."""
-NOISE = 1e-13
+ROUNDING_ERROR = 1e-13
 """Squared distances below this share of the squared lengths are rounding errors of equal vectors."""
 
 
@@ -181,8 +181,8 @@ def _as_given(rows: NDArray[Any], first_row: int) -> Floats:
 
 
 def _chunks(rows: NDArray[Any], prepare: Prepare) -> Iterator[tuple[slice, Floats]]:
-    for start in range(0, len(rows), ROWS):
-        where = slice(start, min(start + ROWS, len(rows)))
+    for start in range(0, len(rows), ROWS_READ):
+        where = slice(start, min(start + ROWS_READ, len(rows)))
         yield where, prepare(rows[where], start)
 
 
@@ -215,7 +215,7 @@ def _cosine_means(rows: NDArray[Any], codes: Ints, n_clusters: int) -> Means:
     sums, squares = _sums(rows, codes, n_clusters, _unit, centre)
     sizes = np.bincount(codes).astype(np.float64)
     means, spreads = sums / sizes[:, None], squares / sizes
-    step = max(1, min(ROWS, SUMS_LIMIT // n_clusters))
+    step = max(1, min(ROWS_READ, MAX_SUMS // n_clusters))
     for start in range(0, n, step):
         where = slice(start, min(start + step, n))
         part = unit_rows(rows[where], first_row=start) - centre
@@ -223,8 +223,8 @@ def _cosine_means(rows: NDArray[Any], codes: Ints, n_clusters: int) -> Means:
         distances *= -2.0
         lengths = np.einsum("ij,ij->i", part, part)[:, None] + spreads
         distances += lengths
-        lengths *= NOISE
-        distances[distances < np.maximum(lengths, NOISE**2, out=lengths)] = 0.0
+        lengths *= ROUNDING_ERROR
+        distances[distances < np.maximum(lengths, ROUNDING_ERROR**2, out=lengths)] = 0.0
         yield where, *_own_and_nearest(distances / 2.0, codes[where], sizes)
 
 
@@ -246,8 +246,8 @@ def _euclidean_means(rows: NDArray[Any], codes: Ints, n_clusters: int) -> Means:
     codes = codes[order]
     sizes = np.bincount(codes).astype(np.float64)
     n = len(points)
-    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
-    group = max(1, SUMS_LIMIT // n_clusters // BLOCK)
+    blocks = [slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+    group = max(1, MAX_SUMS // n_clusters // BLOCK_ROWS)
     for first in range(0, len(blocks), group):
         mine = blocks[first : first + group]
         top, end = mine[0].start, mine[-1].stop

@@ -11,6 +11,7 @@ from pytest_ragbench.metrics.formulas.vectors import Vectors, cosine_matrix, cos
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 
 CACHE_THRESHOLD = 0.85
+"""Default cosine that a question must exceed to count as cached."""
 
 
 def cache_hit_rate(best_cosines: Iterable[float | None], threshold: float = CACHE_THRESHOLD) -> float:

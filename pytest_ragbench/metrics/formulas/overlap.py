@@ -1,7 +1,9 @@
 """Text overlap in any script: ROUGE, BLEU, chrF, exact match, token F1, string similarity.
 
-ROUGE is rouge-score's, BLEU and chrF are sacrebleu's; what is ours is the choice of tokens. The
-default tokenizer of rouge-score knows [a-z0-9] only and gives identical Russian texts a 0.
+Sources: Lin 2004 (ROUGE), Papineni et al. 2002 (BLEU), Popović 2015 (chrF), Rajpurkar et al. 2016 (token F1).
+
+ROUGE is computed by rouge-score, BLEU and chrF by sacrebleu; this module chooses the tokens. The
+default tokenizer of rouge-score knows [a-z0-9] only and gives identical Russian answers a 0.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pytest_ragbench.text import detect_language, tokens
 
 Tokenize: TypeAlias = Callable[[str], list[str]]
 References: TypeAlias = str | Sequence[str]
-"""One right answer, or several of which the best counts."""
+"""One right answer, or several, of which the best match counts."""
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
@@ -115,7 +117,7 @@ def _scorer(types: tuple[str, ...], tokenizer: str | Tokenize, stem: bool, fold_
 
 
 class _Tokenizer:
-    """What RougeScorer asks for its tokens."""
+    """The tokenizer that RougeScorer calls."""
 
     def __init__(self, tokenizer: str | Tokenize, stem: bool, fold_yo: bool) -> None:
         known: dict[str, Tokenize] = {"unicode": tokens, "whitespace": str.split}
@@ -191,9 +193,9 @@ def corpus_bleu(
     tokenizer: str | None = None,
     lowercase: bool = False,
 ) -> Overlap:
-    """BLEU of all answers as one text (no effective order); not the mean of the sentence scores.
+    """BLEU of all answers as one document (no effective order); not the mean of the sentence scores.
 
-    ``references`` holds one entry, a text or a list of texts, for each answer. Errors as
+    ``references`` holds one entry, a string or a list of strings, for each answer. Errors as
     :func:`bleu`, naming the entry; also for lists of different length and for no answers.
     """
     targets = _corpus(answers, references)
@@ -215,7 +217,7 @@ def chrf(answer: str, references: References, *, word_order: int = 0, lowercase:
     return Overlap(_sentence(metric, answer, targets), _signature(metric, [targets]))
 
 
-@lru_cache(maxsize=64)  # to look for a package costs more than a short BLEU
+@lru_cache(maxsize=64)  # looking for a package takes longer than a short BLEU
 def bleu_tokenizer(lang: str) -> str:
     """Sacrebleu's tokenizer for a language.
 
@@ -265,7 +267,7 @@ def _percent(score: float) -> float:
 
 def _corpus(answers: Sequence[str], references: Sequence[References]) -> list[tuple[str, ...]]:
     if isinstance(answers, str) or isinstance(references, str):
-        raise UsageError("answers and references must be lists of texts")
+        raise UsageError("answers and references must be lists of strings")
     if len(answers) != len(references):
         raise UsageError(f"{len(answers)} answers but {len(references)} references; give one for each")
     if not answers:
@@ -319,13 +321,13 @@ def token_f1(answer: str, references: References) -> float:
 
 
 def string_similarity(a: str, b: str) -> float:
-    """1 - Levenshtein distance / length of the longer text; 1 for two empty texts."""
+    """1 - Levenshtein distance / length of the longer string; 1 for two empty strings. Source: Levenshtein 1966."""
     longer = max(len(a), len(b))
     return 1.0 - levenshtein(a, b) / longer if longer else 1.0
 
 
 def levenshtein(a: str, b: str) -> int:
-    """Insertions, deletions and replacements of characters between two texts.
+    """Insertions, deletions and replacements of characters between two strings.
 
     A column of the table is held in the bits of two integers (Myers 1999, in Hyyrö's form), so that two
     chunks of a thousand characters take about a millisecond.

@@ -10,11 +10,11 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def document_of(url: str) -> str:
-    """The URL in the form in which equal documents are equal texts.
+    """The URL in a normal form, in which two URLs of one document are equal.
 
-    The place inside the page (``#section``) goes, and so do ``http`` or ``https``, the default port, the
-    case of the host, a slash at the end and percent-encoding. The query stays: ``?pageId=7`` names a page.
-    A fragment that is a path (``#/guide``, ``#!guide``) stays, too. What is no URL is compared as text.
+    Dropped are the place inside the page (``#section``), ``http`` or ``https``, the default port, the case of the
+    host, a slash at the end and percent-encoding. The query stays, since ``?pageId=7`` names a page, and so does
+    a fragment that is a path (``#/guide``, ``#!guide``). Anything that isn't a URL is compared as it is.
     """
     text = unicodedata.normalize("NFC", url.strip())
     try:
@@ -39,7 +39,7 @@ def _decoded(part: str) -> str:
 
 
 def documents_of(urls: Iterable[str]) -> tuple[str, ...]:
-    """The ranking of documents; a chunk without a URL keeps its rank, and is like no other."""
+    """The ranking of documents; a chunk without a URL keeps its rank and equals no other."""
     return tuple(
         document_of(url) if url.strip() else f"(no URL at rank {rank})" for rank, url in enumerate(urls, 1)
     )

@@ -59,7 +59,7 @@ def matrix(vectors: Any, name: str = "") -> NDArray[Any]:
     Raises
     ------
     EmbeddingError
-        Rows of different length, values that are no numbers, NaN or infinite (the row is named).
+        Rows of different length, values that aren't numbers, NaN or infinite (the row is named).
     """
     called = f"{name} vector" if name else "vector"
     rows: NDArray[Any] = vectors if isinstance(vectors, np.ndarray) else _stack(vectors, called)
@@ -70,7 +70,7 @@ def matrix(vectors: Any, name: str = "") -> NDArray[Any]:
         )
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
-    for start in range(0, len(rows), 4096):  # a check of the whole would double the memory
+    for start in range(0, len(rows), 4096):  # in parts, because a check of the whole would double the memory
         bad = np.flatnonzero(~np.isfinite(rows[start : start + 4096]).all(axis=1))
         if len(bad):
             raise EmbeddingError(
@@ -84,7 +84,7 @@ def _stack(vectors: Any, called: str) -> Floats:
         rows = [np.asarray(row, dtype=np.float64) for row in vectors]
     except (TypeError, ValueError) as error:
         raise EmbeddingError(
-            f"a {called} holds something that is no number: {error}", code="vector_type"
+            f"a {called} holds something that isn't a number: {error}", code="vector_type"
         ) from None
     lengths = {row.shape for row in rows}
     if len(lengths) > 1 or any(row.ndim != 1 for row in rows):

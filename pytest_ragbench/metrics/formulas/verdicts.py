@@ -1,10 +1,9 @@
-"""The arithmetic of judged metrics: from verdicts and ratings that were read and counted, to a value.
+"""The arithmetic of judged metrics: from a judge's verdicts and ratings to a value.
 
-A verdict is a bool (or 0/1), one for each item that was *sent* to the judge; whoever calls has made
-sure of that. Anything else in a list of verdicts is refused here again, because a 2 or a -1 that is
-averaged in makes a score that looks like one.
+A verdict is a bool (or 0/1), one for each item that was *sent* to the judge, which the caller ensures.
+Anything else is refused here again, because a 2 or a -1 in a mean would make a wrong score that looks right.
 
-Sources: the definitions of RAGAS, corrected where ``docs`` says so (F of its own recall, no epsilon
+Sources: the definitions of RAGAS, corrected where docs/metrics.md says so (F of its own recall, no epsilon
 in denominators, no rounding).
 """
 
@@ -332,7 +331,7 @@ class ExtractedSentences(NamedTuple):
     found: tuple[str, ...]
     """Distinct copies that are sentences of the context."""
     invented: tuple[str, ...]
-    """What was returned and is no sentence of the context; not counted."""
+    """Copies that aren't sentences of the context; not counted."""
     n_sentences: int
 
 
