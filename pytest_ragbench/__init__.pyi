@@ -164,7 +164,7 @@ def assert_abstention(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 where the answer says that it has no answer, 0 where it gives one, right or wrong."""
+    """Whether the answer says that it has no answer: 1, or 0 where it gives one, right or wrong."""
 
 def assert_answer_accuracy(
     sample: RagSample,
@@ -176,7 +176,7 @@ def assert_answer_accuracy(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """A rating of how well the answer agrees with the reference, normalised to 0..1."""
+    """How well the answer agrees with the reference: a judge's rating, normalised to 0..1."""
 
 def assert_answer_correctness(
     sample: RagSample,
@@ -190,7 +190,7 @@ def assert_answer_correctness(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Weighted mean of F over claims and of the similarity of the texts."""
+    """How far answer and reference make the same claims, weighted with the similarity of the two."""
 
 def assert_answer_relevancy(
     sample: RagSample,
@@ -201,7 +201,7 @@ def assert_answer_relevancy(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Mean cosine between the question and questions that the answer would answer."""
+    """How close the question is to questions that the answer would answer (mean cosine)."""
 
 def assert_answer_relevancy_holistic(
     sample: RagSample,
@@ -210,7 +210,7 @@ def assert_answer_relevancy_holistic(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """One grade in 0..1 for how well the answer addresses the question, true or not."""
+    """How well the answer addresses the question, true or not, as one grade in 0..1."""
 
 def assert_aspect(
     sample: RagSample,
@@ -223,7 +223,7 @@ def assert_aspect(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 where the answer meets a criterion of one's own, else 0: the majority of ``votes`` judge calls."""
+    """Whether the answer meets your own criterion: 1, else 0, by the majority of ``votes`` judge calls."""
 
 def assert_bleu(
     sample: RagSample,
@@ -234,7 +234,7 @@ def assert_bleu(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Sentence BLEU, 0..100: sacrebleu with effective order; the mean over samples is avg_sentence_bleu."""
+    """How many word sequences of the answer are in the reference: sentence BLEU, 0..100."""
 
 def assert_cache_hit_rate(
     items: Items,
@@ -246,7 +246,7 @@ def assert_cache_hit_rate(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Share of the questions with a cached question closer than ``cutoff`` (cosine, strictly above)."""
+    """Share of the questions that a cached question comes close to (cosine strictly above ``cutoff``)."""
 
 def assert_chrf(
     sample: RagSample,
@@ -257,7 +257,7 @@ def assert_chrf(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F2 of character n-grams up to 6, 0..100 (sacrebleu); ``word_order=2`` is chrF++."""
+    """How many character sequences answer and reference share: chrF, 0..100."""
 
 def assert_cohen_kappa(
     items: Items,
@@ -291,7 +291,7 @@ def assert_context_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Average precision of the ranking, each chunk judged useful or not to reach the reference."""
+    """Whether useful chunks come first: average precision of the ranking, judged chunk by chunk."""
 
 def assert_context_preservation(
     items: Items,
@@ -302,7 +302,7 @@ def assert_context_preservation(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Mean cosine of neighbouring questions of a session, then the mean over sessions; range -1..1."""
+    """How far users stay on their topic: mean cosine of neighbouring questions of a session, range -1..1."""
 
 def assert_context_recall(
     sample: RagSample,
@@ -327,7 +327,7 @@ def assert_context_relevance(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """A rating of how much of what the question needs the chunks hold, normalised to 0..1."""
+    """How much of what the question needs the chunks hold: a judge's rating, normalised to 0..1."""
 
 def assert_context_relevance_ratio(
     sample: RagSample,
@@ -339,7 +339,7 @@ def assert_context_relevance_ratio(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Useful chunks / chunks: what older texts call context precision. The order does not count."""
+    """Share of the chunks that are useful; their order does not count."""
 
 def assert_context_sentence_relevancy(
     sample: RagSample,
@@ -348,7 +348,7 @@ def assert_context_sentence_relevancy(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Sentences that the answer needs / all sentences of the chunks."""
+    """Share of the chunks' sentences that are needed to answer the question."""
 
 def assert_context_utilization(
     sample: RagSample,
@@ -360,7 +360,7 @@ def assert_context_utilization(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Average precision of the ranking, each chunk judged useful or not to reach the reference."""
+    """Whether useful chunks come first: average precision of the ranking, judged chunk by chunk."""
 
 def assert_corpus_bleu(
     items: Items,
@@ -373,7 +373,7 @@ def assert_corpus_bleu(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """BLEU of all answers of a set as one text, 0..100 (sacrebleu, no effective order)."""
+    """BLEU of all answers of a set taken as one document, 0..100."""
 
 def assert_e2e_score(
     sample: RagSample,
@@ -382,7 +382,7 @@ def assert_e2e_score(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """One grade in 0..1 for how useful the answer is beside the reference."""
+    """How useful the answer is compared with the reference, as one grade in 0..1."""
 
 def assert_exact_match(
     sample: RagSample,
@@ -391,7 +391,7 @@ def assert_exact_match(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 where the answer is the reference, up to case, width, spaces and punctuation at the ends."""
+    """Whether the answer equals the reference (1, else 0), apart from case, width, spaces and outer punctuation."""
 
 def assert_factual_correctness(
     sample: RagSample,
@@ -406,7 +406,7 @@ def assert_factual_correctness(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F of the answer's claims that the reference supports, and of the reference's that the answer does."""
+    """How far answer and reference support each other's claims: F of precision and recall."""
 
 def assert_faithfulness(
     sample: RagSample,
@@ -428,7 +428,7 @@ def assert_faithfulness_holistic(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """One grade in 0..1 for how much of the answer the chunks support."""
+    """How much of the answer the chunks support, as one grade in 0..1."""
 
 def assert_gwet_ac1(
     items: Items,
@@ -462,7 +462,7 @@ def assert_hit_rate(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 where any of the first k ids is relevant, else 0."""
+    """Whether any of the first k ids is relevant: 1, else 0."""
 
 def assert_id_based_context_precision(
     sample: RagSample,
@@ -471,7 +471,7 @@ def assert_id_based_context_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Distinct retrieved ids that are relevant / distinct retrieved ids; 0 where none was retrieved."""
+    """Share of the retrieved ids that are relevant; their order does not count."""
 
 def assert_id_based_context_recall(
     sample: RagSample,
@@ -480,7 +480,7 @@ def assert_id_based_context_recall(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Relevant ids that were retrieved / relevant ids."""
+    """Share of the relevant ids that were retrieved. Source: RAGAS' IDBasedContextRecall."""
 
 def assert_inter_cluster_distance(
     items: Items,
@@ -493,7 +493,7 @@ def assert_inter_cluster_distance(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Mean Euclidean distance between the centroids of all pairs of clusters, from 0."""
+    """How far clusters lie apart: mean Euclidean distance between the centroids of all pairs of clusters."""
 
 def assert_intra_cluster_similarity(
     items: Items,
@@ -505,7 +505,7 @@ def assert_intra_cluster_similarity(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Mean cosine of the pairs within a cluster, then the mean over clusters; range -1..1."""
+    """How close texts of one cluster lie: mean cosine of their pairs, averaged over clusters; range -1..1."""
 
 def assert_judge_accuracy(
     items: Items,
@@ -618,7 +618,7 @@ def assert_map(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Sum of the precisions at the ranks of relevant ids / all relevant ids; the mean over questions is MAP."""
+    """Whether relevant ids come first: average precision; the mean over questions is MAP."""
 
 def assert_mrr(
     sample: RagSample,
@@ -629,7 +629,7 @@ def assert_mrr(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 / rank of the first relevant id, 0 where there is none; the mean over questions is MRR."""
+    """How early the first relevant id comes: 1 / its rank, 0 where there is none. The mean over questions is MRR."""
 
 def assert_multi_turn_consistency(
     items: Items,
@@ -639,7 +639,7 @@ def assert_multi_turn_consistency(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Share of the later answers of a session that contradict no earlier one, then the mean over sessions."""
+    """Share of the later answers of a session that contradict no earlier one, averaged over sessions."""
 
 def assert_ndcg(
     sample: RagSample,
@@ -651,7 +651,7 @@ def assert_ndcg(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """DCG / best possible DCG of the first k; gain is the grade, or 2^grade - 1 ("exponential")."""
+    """How close the first k ids come to the best possible ranking by grades: DCG / ideal DCG."""
 
 def assert_noise_sensitivity(
     sample: RagSample,
@@ -685,7 +685,7 @@ def assert_non_llm_context_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Average precision; a chunk is useful where it resembles a reference chunk. No judge."""
+    """Whether chunks that resemble a reference chunk come first (average precision, no judge)."""
 
 def assert_non_llm_context_recall(
     sample: RagSample,
@@ -695,7 +695,7 @@ def assert_non_llm_context_recall(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Share of the reference chunks that some retrieved chunk resembles (as above, >=). No judge."""
+    """Share of the reference chunks that a retrieved chunk resembles (no judge)."""
 
 def assert_precision(
     sample: RagSample,
@@ -707,7 +707,7 @@ def assert_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Relevant ids among the first k / k (or / ids returned, with denominator="returned")."""
+    """Share of the first k ids that are relevant."""
 
 def assert_r_precision(
     sample: RagSample,
@@ -717,7 +717,7 @@ def assert_r_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Relevant ids among the first R / R, where R ids are relevant."""
+    """Share of the first R ids that are relevant, where R is the number of relevant ids."""
 
 def assert_recall(
     sample: RagSample,
@@ -728,7 +728,7 @@ def assert_recall(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Relevant ids among the first k / all relevant ids."""
+    """Share of all relevant ids that are among the first k."""
 
 def assert_response_groundedness(
     sample: RagSample,
@@ -740,7 +740,7 @@ def assert_response_groundedness(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """A rating of how far the chunks support the answer, normalised to 0..1."""
+    """How far the chunks support the answer: a judge's rating, normalised to 0..1."""
 
 def assert_rouge1(
     sample: RagSample,
@@ -753,7 +753,7 @@ def assert_rouge1(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F1 of the words that answer and reference share; ``details`` hold precision, recall and signature."""
+    """How many words answer and reference share (F1); ``details`` hold precision, recall and signature."""
 
 def assert_rouge2(
     sample: RagSample,
@@ -766,7 +766,7 @@ def assert_rouge2(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F1 of the pairs of neighbouring words that answer and reference share; ``details`` hold precision, recall and signature."""
+    """How many pairs of neighbouring words answer and reference share (F1); ``details`` hold precision, recall and signature."""
 
 def assert_rougeL(
     sample: RagSample,
@@ -779,7 +779,7 @@ def assert_rougeL(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F1 of the longest common subsequence of words; ``details`` hold precision, recall and signature."""
+    """How many words of the reference the answer has in the same order (F1); ``details`` hold precision, recall and signature."""
 
 def assert_rubric(
     sample: RagSample,
@@ -790,7 +790,7 @@ def assert_rubric(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """The grade of a rubric that fits the answer best, normalised: (grade - lowest) / (highest - lowest)."""
+    """Which grade of your own rubric fits the answer best, normalised to 0..1."""
 
 def assert_semantic_similarity(
     sample: RagSample,
@@ -800,7 +800,7 @@ def assert_semantic_similarity(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Cosine between the embeddings of answer and reference, range -1..1."""
+    """How close answer and reference are in meaning: the cosine of their embeddings, range -1..1."""
 
 def assert_silhouette(
     items: Items,
@@ -813,7 +813,7 @@ def assert_silhouette(
     embedder: object = ...,
     coverage: float = ...,
 ) -> Score:
-    """Mean of (b - a) / max(a, b): nearer to the own cluster (a) than to the next one (b)? Range -1..1."""
+    """Whether texts lie nearer to their own cluster than to the next one: the mean silhouette, range -1..1."""
 
 def assert_string_similarity(
     sample: RagSample,
@@ -822,7 +822,7 @@ def assert_string_similarity(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 - Levenshtein distance / length of the longer text, in 0..1."""
+    """How similar answer and reference are, letter by letter: 1 - Levenshtein distance / longer length."""
 
 def assert_token_f1(
     sample: RagSample,
@@ -831,7 +831,7 @@ def assert_token_f1(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """F1 of the bags of words of answer and reference (SQuAD's, for any script, articles kept)."""
+    """How many words answer and reference share, in any order (F1 of SQuAD; any script, articles kept)."""
 
 def assert_url_hit_rate(
     sample: RagSample,
@@ -842,7 +842,7 @@ def assert_url_hit_rate(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 where one of the first k chunks comes from a URL that was shown to the user, else 0."""
+    """Whether one of the first k chunks comes from a URL that was shown to the user: 1, else 0."""
 
 def assert_url_mrr(
     sample: RagSample,
@@ -853,7 +853,7 @@ def assert_url_mrr(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """1 / rank of the first chunk from a URL that was shown to the user, 0 where there is none."""
+    """How early the first chunk from a URL shown to the user comes: 1 / its rank, 0 where there is none."""
 
 def assert_url_ndcg(
     sample: RagSample,
@@ -864,7 +864,7 @@ def assert_url_ndcg(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """DCG / best possible DCG of the URLs of the first k chunks; never above 1, however often one URL repeats."""
+    """How close the first k chunks come to a ranking with the shown URLs first: DCG / ideal DCG."""
 
 def assert_url_precision(
     sample: RagSample,
@@ -876,7 +876,7 @@ def assert_url_precision(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Shown URLs among those of the first k chunks / k; a second chunk of one URL earns nothing."""
+    """Share of the first k chunks that come from a URL shown to the user."""
 
 def assert_url_recall(
     sample: RagSample,
@@ -887,7 +887,7 @@ def assert_url_recall(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """URLs shown to the user that are among those of the first k chunks / all URLs shown."""
+    """Share of the URLs shown to the user that the first k chunks come from."""
 
 # Helpers of metrics of one's own: made when the metric is registered.
 def __getattr__(name: str) -> Any: ...

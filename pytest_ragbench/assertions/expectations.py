@@ -12,6 +12,8 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from pytest_ragbench.assertions.failure import failure_text
+from pytest_ragbench.judge import local
 from pytest_ragbench.model.errors import QualityFailure, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
@@ -123,8 +125,6 @@ def assert_expected(sample: RagSample, **wanted: Any) -> None:
     except ValidationError as error:
         raise UsageError(f"assert_expected: {said(error)}") from None
     if problems := expectations.problems(sample):
-        from pytest_ragbench.report.failure import failure_text
-
         raise QualityFailure(failure_text(sample, [], said=problems))
 
 
@@ -219,8 +219,6 @@ def _retrieves(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
 
 
 def _abstains(sample: RagSample, wanted: bool) -> Iterator[str]:
-    from pytest_ragbench.judge import local
-
     if local.is_abstention(_answer(sample, "abstains")) != wanted:
         yield "the answer does not decline to answer" if wanted else "the answer declines to answer"
 

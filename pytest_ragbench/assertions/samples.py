@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pytest_ragbench import runtime
+from pytest_ragbench.assertions.failure import Miss, failure_text
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
-from pytest_ragbench.report.failure import Miss, failure_text
-from pytest_ragbench.runtime import Result, Runtime
+from pytest_ragbench.runtime import Runtime
 from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, score_all
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
@@ -284,7 +285,7 @@ def assert_search_rag(
             )
         )
         if passed:
-            here.keep(prepared, limit, found, part=name)
+            here.passed(prepared, limit, found, part=name)
         else:
             missed.append(Miss(name, grade, limit))
     _raise_misses(sample, missed)
@@ -337,7 +338,7 @@ def _noted(here: Runtime, prepared: Prepared, found: Score) -> Miss | None:
         )
     )  # fmt: skip
     if limit and passed:
-        here.keep(prepared, limit, found)
+        here.passed(prepared, limit, found)
     return Miss(metric.name, found, limit) if limit and not passed else None
 
 

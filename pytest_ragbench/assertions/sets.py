@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench import runtime
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.report.clean import one_line
-from pytest_ragbench.runtime import Result, Runtime
+from pytest_ragbench.runtime import Runtime
 from pytest_ragbench.scoring import (
     Items,
     PreparedSet,
@@ -178,7 +179,7 @@ def _asserted(here: Runtime, request: SetRequest) -> Score:
     found = _scored(here, prepared, limit.text)
     for part, score in found.scores:
         if limit.met(score.value):
-            here.keep(part, limit, score)
+            here.passed(part, limit, score)
     total = found.total
     passed = limit.met(total.value)
     here.record(_result(prepared.metric, total, limit.text, passed))

@@ -11,16 +11,16 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Union
 
-import pytest_ragbench
 from pytest_ragbench.assertions.factory import PREFIX, helper_names, signature_of
 from pytest_ragbench.metrics.registry import Metric, all_metrics
 from pytest_ragbench.scoring import Items, ThresholdLike
 
 COMMAND = "python -m pytest_ragbench.assertions.stub"
-PATH = Path(pytest_ragbench.__file__).with_name("__init__.pyi")
+PATH = Path(__file__).parents[1] / "__init__.pyi"
 LINE_LENGTH = 110
 
 _ABC = ("Callable", "Hashable", "Mapping", "Sequence")
@@ -121,7 +121,7 @@ def _import(module: str, names: list[str]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the stub; with ``--check`` only say whether it is as it should be."""
-    text = stub_text(pytest_ragbench.NAMES_BY_MODULE)
+    text = stub_text(import_module("pytest_ragbench").NAMES_BY_MODULE)
     if "--check" in arguments:
         same = PATH.is_file() and PATH.read_text(encoding="utf-8") == text
         sys.stdout.write("" if same else f"{PATH} is not what the registry makes; run: {COMMAND}\n")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_ragbench import runtime
+from pytest_ragbench.calibration.agreement import Agreement, agreement
+from pytest_ragbench.calibration.asking import ask_again, check_labels
+from pytest_ragbench.calibration.labels import Label, read_labels
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import JudgeError, QualityFailure, UsageError
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.scoring import ThresholdLike
-
-if TYPE_CHECKING:
-    from pytest_ragbench.calibration.agreement import Agreement
-    from pytest_ragbench.calibration.labels import Label
 
 _LOWS = {"kappa": -1.0, "ac1": -1.0}
 
@@ -54,10 +53,6 @@ def assert_judge_agreement(
         No threshold, an unreadable file, a label that can't be asked again; before any call.
     """
     __tracebackhide__ = True
-    from pytest_ragbench.calibration.agreement import agreement
-    from pytest_ragbench.calibration.asking import ask_again, check_labels
-    from pytest_ragbench.calibration.labels import read_labels
-
     given = {"kappa": kappa, "ac1": ac1, "accuracy": accuracy, "tpr": tpr, "tnr": tnr, "f1": f1, "auc": auc}
     wanted = {
         name: parse_threshold(limit, Scale(name, low=_LOWS.get(name, 0.0)))
@@ -107,8 +102,6 @@ def confusion_lines(found: Agreement) -> list[str]:
 
 def disagreement_lines(found: Agreement, most: int = 10) -> list[str]:
     """The worst disagreements, with the judge's reasons."""
-    from pytest_ragbench.report.clean import one_line
-
     lines = []
     for label in found.disagreements[:most]:
         said = "yes" if label.verdict else "no"

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_ragbench.metrics.registry import Metric, all_metrics, check_needs, check_options, find
+from pytest_ragbench.judge.tasks import ASKED
+from pytest_ragbench.metrics.needs import check_needs
+from pytest_ragbench.metrics.registry import Metric, all_metrics, check_options, find
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 
@@ -92,7 +94,4 @@ def _is_probability(value: Any) -> bool:
 
 def asks_yes_or_no(metric: Metric) -> bool:
     """Whether the metric's verdicts can be asked for by probability."""
-    # Only judged metrics get here; those of retrieval do without the import of the judge's tasks.
-    from pytest_ragbench.judge.tasks import ASKED
-
     return any(task in ASKED for task in metric.tasks)

@@ -415,61 +415,6 @@ def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
             )
 
 
-QUESTION_FIELDS = frozenset(
-    {"reference", "reference_contexts", "relevant_ids", "relevant_urls", "cluster", "session"}
-)
-"""Sample fields that the question file gives; the others come with the reply of the system under test."""
-
-
-def lacks(sample: RagSample, name: str) -> bool:
-    """Whether the sample's field ``name`` holds nothing that a metric could be computed from."""
-    return _lack(name, getattr(sample, name), sample) is not None
-
-
-def check_needs(metric: Metric, sample: RagSample) -> None:
-    """Refuse a sample that the metric can't be computed from, before anything is asked.
-
-    Raises
-    ------
-    UsageError
-        Naming metric, field and sample.
-    """
-    for name in metric.needs:
-        lack = _lack(name, getattr(sample, name), sample)
-        if lack is not None:
-            place = f" ({sample.location})" if sample.location else ""
-            raise UsageError(f"{metric.name} for sample {sample.label}{place} needs {lack}")
-
-
-def _lack(name: str, value: Any, sample: RagSample) -> str | None:
-    if value is None:
-        return f"{name}, which this sample does not have{_how(name)}"
-    if name in ("question", "reference") and not value.strip():
-        return f"{name}, which is blank"
-    if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
-        return "relevant_ids, and none of this question's has a grade above 0"
-    if name == "relevant_urls" and not any(url.strip() for url in value):
-        return "relevant_urls, and this question has none"
-    if name == "reference_contexts" and not any(text.strip() for text in value):
-        return f"{name}, which is empty"
-    return None
-
-
-def _how(name: str) -> str:
-    match name:
-        case "contexts" | "context_ids":
-            return (
-                ": the reply had no chunks. Map them (rag.reply.contexts), or use metrics that need the "
-                "answer only"
-            )
-        case "context_urls":
-            return ": the reply names no documents of its chunks. Map them: rag.reply.context_urls"
-        case "answer":
-            return ": no answer was given"
-        case _:
-            return f": add a {name} column to its question"
-
-
 def option_parameters(metric: Metric) -> Mapping[str, inspect.Parameter]:
     """A metric's options: the keyword-only arguments of its formula, as they are written there."""
     return _keyword_only(metric.compute)
@@ -501,7 +446,6 @@ __all__ = [
     "ENTRY_POINTS",
     "JUDGE_BANDS",
     "NO_BANDS",
-    "QUESTION_FIELDS",
     "RESERVED_OPTIONS",
     "RETRIEVAL_BANDS",
     "TIERS",
@@ -509,12 +453,10 @@ __all__ = [
     "Registry",
     "Tools",
     "all_metrics",
-    "check_needs",
     "check_options",
     "find",
     "is_ours",
     "known_metric",
-    "lacks",
     "metric",
     "named",
     "option_parameters",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pytest_ragbench.judge.base import Judge, R, Task, again, anew, in_language
+from pytest_ragbench.judge.tasks import ASKED, NumberedTask, ask_in_a_word
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, JudgeReply, Score, Usage
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pytest_ragbench.embeddings import Embedder
-    from pytest_ragbench.judge.base import Judge, R, Task
 
 Verdicts = Literal["json", "probability"]
 
@@ -126,15 +127,11 @@ class Tools:
         judge = (self.second or self.judge) if second else self.judge
         if judge is None:
             raise UsageError(f"{self.metric} was given no judge")
-        from pytest_ragbench.judge.base import again, anew, in_language
-
         task = in_language(task, self.lang)
-        if self.verdicts == "probability" and not task.one_word:
-            from pytest_ragbench.judge.tasks import ASKED, NumberedTask, ask_in_a_word
-
-            if task.name in ASKED and isinstance(task, NumberedTask):
-                reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
-                return reply
+        by_word = self.verdicts == "probability" and not task.one_word and task.name in ASKED
+        if by_word and isinstance(task, NumberedTask):
+            reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
+            return reply
         if self.fresh:
             task = anew(task)
         if self.repeat:

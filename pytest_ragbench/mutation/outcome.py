@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.gates.baseline import Baseline
 from pytest_ragbench.gates.observations import Key, Observations
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate
 from pytest_ragbench.mutation.rules import KINDS
 from pytest_ragbench.mutation.running import Trial, caught, summary
+from pytest_ragbench.report.layout import aligned
 
 _SURVIVORS = 2
 """So many of each kind are shown for each metric."""
@@ -120,9 +122,6 @@ def _gate_lines(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def text(told: Mapping[str, Any], columns: int = 200) -> list[str]:
     """Lines for people."""
-    from pytest_ragbench.report.clean import one_line
-    from pytest_ragbench.report.layout import aligned
-
     lines: list[str] = []
     for each in told["metrics"]:
         lines.append(f"{each['metric']}: variants of {each['originals']} answers that passed")

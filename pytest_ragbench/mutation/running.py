@@ -15,6 +15,7 @@ from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, without_chunks
+from pytest_ragbench.runtime import Passed
 from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all
 
 if TYPE_CHECKING:
@@ -144,16 +145,15 @@ def _sample(told: Any) -> RagSample:
     return RagSample(**{name: getattr(told, name) for name in _COLUMNS})
 
 
-def original_of(
-    prepared: Prepared, threshold: Threshold, score: Score, *, part: str | None = None
-) -> Original | None:
-    """A score that was just given to a test, kept to be tried; None where no variant says anything of it."""
+def original_of(passed: Passed) -> Original | None:
+    """A score that met its threshold in a test, to be tried; None where no variant says anything of its metric."""
+    prepared, part = passed.prepared, passed.part
     metric = prepared.metric
     if not kinds_for(metric):
         return None
-    resting = tuple(each.chunk for each in score.evidence if each.ok and each.chunk is not None)
+    resting = tuple(each.chunk for each in passed.score.evidence if each.ok and each.chunk is not None)
     name = f"{metric.name}_{part}" if part else metric.name
-    return Original(name, prepared.given, threshold, resting, metric.name, part, prepared)
+    return Original(name, prepared.given, passed.limit, resting, metric.name, part, prepared)
 
 
 def equipped(passed: Sequence[Original], context: Context) -> list[Original]:

@@ -67,7 +67,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if state := session.config.stash.get(STATE, None):
         early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(session.shouldfail or session.shouldstop)
         state.end_look_ahead(early=early)
-        if state.tried and not early:
+        if state.passed and not early:
             from pytest_ragbench.plugin.mutating import try_worse_answers
 
             try_worse_answers(state)

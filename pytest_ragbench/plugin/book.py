@@ -275,8 +275,8 @@ class RunBook:
             for outcome, line in self._gates.lines():
                 terminalreporter.line(line, **colours.get(outcome, {}))
         if self._mutations is not None:
+            from pytest_ragbench.clean import clean
             from pytest_ragbench.mutation.outcome import text
-            from pytest_ragbench.report.clean import clean
 
             terminalreporter.section("worse answers")
             for line in text(self._mutations, terminalreporter._tw.fullwidth):
@@ -308,8 +308,8 @@ class RunBook:
         import platform
 
         from pytest_ragbench import __version__
+        from pytest_ragbench.clean import clean
         from pytest_ragbench.judge.rendering import prompt_versions
-        from pytest_ragbench.report.clean import clean
         from pytest_ragbench.report.revision import revision
 
         return {

@@ -108,7 +108,7 @@ class Gates:
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """(outcome, line) for the terminal; no outcome for lines that only inform."""
-        from pytest_ragbench.report.clean import clean, one_line
+        from pytest_ragbench.clean import clean, one_line
 
         for verdict in self.verdicts:
             reason = one_line(verdict.reason, 600)

@@ -14,9 +14,12 @@ ANSWERS = 50
 
 def try_worse_answers(state: RunState) -> None:
     """Leave the trials in ``state.trials``, in builtin types."""
+    from pytest_ragbench.mutation.running import original_of
+
     kept, counts = [], Counter[str]()
-    for original in state.tried or ():
-        if counts[original.name] < math.ceil(ANSWERS / state.n_workers):
+    for passed in state.passed or ():
+        original = original_of(passed)
+        if original is not None and counts[original.name] < math.ceil(ANSWERS / state.n_workers):
             counts[original.name] += 1
             kept.append(original)
     if not kept:

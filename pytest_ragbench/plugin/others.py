@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.report.clean import clean, one_line
+from pytest_ragbench.clean import clean, one_line
 
 if TYPE_CHECKING:
-    from pytest_ragbench.runtime import Result
+    from pytest_ragbench.model.results import Result
 
 
 def tell_others(
     item: pytest.Item, report: pytest.TestReport, record: Mapping[str, Any], results: Sequence[Result]
 ) -> None:
     """Called in the process that ran the test, while it is still the running one."""
-    from pytest_ragbench.report.failure import evidence_text
+    from pytest_ragbench.assertions.failure import evidence_text
 
     evidence = evidence_text(results) or clean(record.get("message") or "")
     if item.config.getoption("allure_report_dir", None):

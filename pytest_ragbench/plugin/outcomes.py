@@ -15,9 +15,9 @@ from _pytest._code.code import (
     Traceback,
 )
 
+from pytest_ragbench.clean import clean
 from pytest_ragbench.model import errors
 from pytest_ragbench.plugin.state import RESULTS, STATE
-from pytest_ragbench.report.clean import clean
 
 _HERE = Path(__file__).parents[1]
 
@@ -104,7 +104,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             item, report, error, kind, results, replies=state.settings.report_replies if results else 0
         )
         if report.passed and results and item.config.getoption("ragbench_verbose"):
-            from pytest_ragbench.report.failure import evidence_text
+            from pytest_ragbench.assertions.failure import evidence_text
 
             data["evidence"] = evidence_text(results)
         if item.config.getoption("allure_report_dir", None) or item.config.getoption("htmlpath", None):

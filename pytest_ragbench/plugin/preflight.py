@@ -90,7 +90,7 @@ def _failures(found: Preflight) -> str:
 
 
 def _lines(found: Preflight) -> str:
-    from pytest_ragbench.report.clean import one_line
+    from pytest_ragbench.clean import one_line
 
     return "".join(
         f"\n  {one_line(check.name, 160)}   the judge said {one_line(check.said, 200)}"

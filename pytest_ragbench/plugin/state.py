@@ -22,9 +22,9 @@ from pytest_ragbench.plugin.options import given_settings
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.judge.gguf_server import Host
-    from pytest_ragbench.mutation.running import Original
+    from pytest_ragbench.model.results import Result
     from pytest_ragbench.plugin.lookahead import LookAhead
-    from pytest_ragbench.runtime import Result, Runtime
+    from pytest_ragbench.runtime import Passed, Runtime
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()
@@ -45,7 +45,7 @@ class RunState:
         self._lookahead: LookAhead | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
-        self.tried: list[Original] | None = [] if config.getoption("ragbench_mutate") else None
+        self.passed: list[Passed] | None = [] if config.getoption("ragbench_mutate") else None
         """What passed in this process, for ``--ragbench-mutate``."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
@@ -231,7 +231,7 @@ class RunState:
             embedder=lambda: fixture("embedder"),
             results=request.node.stash.setdefault(RESULTS, []),
             waiting=lambda: self.look_ahead(request.node, asked=True),
-            tried=self.tried,
+            on_passed=self.passed.append if self.passed is not None else None,
         )
 
     def _check_own(self, judge: Any) -> None:
@@ -302,8 +302,8 @@ class RunState:
     def describe(self) -> str:
         """Judge, embedder, service and store in one line."""
         from pytest_ragbench import building
+        from pytest_ragbench.clean import clean
         from pytest_ragbench.model.redis_url import shown as store_shown
-        from pytest_ragbench.report.clean import clean
 
         settings = self.settings
         store = building.store_place(settings, Path("cache"))

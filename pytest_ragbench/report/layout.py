@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_ragbench.report.clean import one_line
+from pytest_ragbench.clean import one_line
 
 
 def cells(text: str) -> int:

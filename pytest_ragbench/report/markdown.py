@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
-from pytest_ragbench.report.clean import one_line
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
 

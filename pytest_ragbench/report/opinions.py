@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
-from pytest_ragbench.report.clean import one_line
 
 
 class Opinions:

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any, Protocol
 
+from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.model.errors import JudgeError, Unscored
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import JudgeReply, plain
-from pytest_ragbench.report.clean import clean, one_line
-from pytest_ragbench.runtime import Result
 from pytest_ragbench.secrets import Redactor
 
 

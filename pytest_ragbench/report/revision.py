@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.report.clean import one_line
+from pytest_ragbench.clean import one_line
 
 # GitHub (of a pull request, else of a push), GitLab, CircleCI, Buildkite, Bitbucket.
 _BRANCHES = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.assertions.samples import assert_quality
 from pytest_ragbench.assertions.sets import assert_over
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError
 from pytest_ragbench.model.samples import RagSample
-from pytest_ragbench.report.failure import failure_text
 
 if TYPE_CHECKING:
     from pytest_ragbench.specs.loading import Case

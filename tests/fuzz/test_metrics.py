@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ragbench import EmbeddingError, RagbenchError, RagSample, UsageError
+from pytest_ragbench.clean import clean
 from pytest_ragbench.metrics.registry import all_metrics, find
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
-from pytest_ragbench.report.clean import clean
 from tests.fuzz import strategies as fuzz
 from tests.fuzz.conftest import FUZZ, says_why
 from tests.scoring.asking import score_one

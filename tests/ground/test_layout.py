@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
+from pytest_ragbench.assertions.failure import evidence_text
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
-from pytest_ragbench.report.failure import evidence_text
 from pytest_ragbench.report.layout import aligned, cells, cut, pad
 from pytest_ragbench.report.summary import Row, Summary, table
-from pytest_ragbench.runtime import Result
 
 MIXED = st.text(alphabet="aБ返品e\u0301👩 \u200d", max_size=40)
 

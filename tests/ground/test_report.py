@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench import JudgeError, RagSample, Score, UsageError
+from pytest_ragbench.assertions.failure import Miss, failure_text
+from pytest_ragbench.clean import clean, one_line
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.model.scores import Finding, JudgeReply, Usage
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report import records
 from pytest_ragbench.report.books import add, percentile
-from pytest_ragbench.report.clean import clean, one_line
-from pytest_ragbench.report.failure import Miss, failure_text
 from pytest_ragbench.report.json_report import JsonReport
 from pytest_ragbench.report.summary import Summary, table
-from pytest_ragbench.runtime import Result
 
 
 @given(st.text())

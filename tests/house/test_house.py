@@ -19,6 +19,7 @@ ROOMS = (
     "garbage",
     "model",
     "secrets",
+    "clean",
     "languages",
     "options",
     "settings",
@@ -36,9 +37,6 @@ ROOMS = (
     "scoring",
     "runtime",
     "assertions",
-    "asserts",
-    "expectations",
-    "variants",
     "specs",
     "plan",
     "gates",
@@ -55,18 +53,11 @@ ROOMS = (
 
 IMPORTED_UPWARDS = {
     "assertions -> __init__": "scoring: the stub lists the public names",
-    "assertions -> report": "report: the message of a failure is written there",
     "engine -> rag": "engine: a proxy",
-    "expectations -> report": "report: evidence is shortened there",
     "gates -> calibration": "report: verdicts are corrected by a calibration",
     "gates -> report": "report: rows of a run are read there",
-    "runtime -> mutation": "scoring: a sample that passed is kept for mutation",
-    "specs -> report": "plan: words of a failure",
 }
-PRIVATE_NAMES = {
-    "cli/commands/ask.py: pytest_ragbench.report.failure": "report: how contexts are shown",
-    "specs/model.py: pytest_ragbench.expectations": "plan: one value or a list",
-}
+PRIVATE_NAMES: dict[str, str] = {}
 
 NEEDS_PYTEST = ("plugin",)
 
@@ -77,6 +68,7 @@ START_UP = (
     "runtime.py",
     "model/__init__.py",
     "model/errors.py",
+    "model/results.py",
     "model/samples.py",
     "model/scores.py",
     "plugin/__init__.py",
@@ -92,7 +84,7 @@ START_UP = (
     "plugin/state.py",
     "plugin/xdist.py",
     "report/__init__.py",
-    "report/clean.py",
+    "clean.py",
     "scoring/__init__.py",
     "scoring/context.py",
 )

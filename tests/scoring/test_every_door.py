@@ -21,8 +21,8 @@ from pytest_ragbench.cli import run as ragbench
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.mutation.rules import Variant
-from pytest_ragbench.mutation.running import try_out
-from pytest_ragbench.runtime import Runtime, using
+from pytest_ragbench.mutation.running import original_of, try_out
+from pytest_ragbench.runtime import Passed, Runtime, using
 from pytest_ragbench.settings import Settings, load_settings
 from pytest_ragbench.specs.loading import load_suite
 from pytest_ragbench.specs.running import check_sample, check_samples
@@ -82,6 +82,7 @@ class World:
     out: Callable[[], str]
     engine: Engine = field(init=False)
     runtime: Runtime = field(init=False)
+    passed: list[Passed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -91,12 +92,13 @@ class World:
         self.engine = building.engine(self.settings, run_id=building.new_run_id())
         for server in self.servers:
             server.requests.clear()
+        self.passed = []
         self.runtime = Runtime(
             settings=lambda: self.settings,
             engine=lambda: self.engine,
             judge=cache(lambda: building.judge(None, self.engine, self.settings)),
             embedder=cache(lambda: building.embedder(None, self.engine, self.settings)),
-            tried=[],
+            on_passed=self.passed.append,
         )
 
     def cli(self, *args: str) -> Any:
@@ -252,7 +254,9 @@ def mutation(world: World) -> float | None:
     rb.assert_faithfulness(SAMPLE.with_(answer="Another answer.", contexts=["Another chunk."]))
     for server in world.servers:
         server.requests.clear()
-    [original] = world.runtime.tried or []
+    [passed] = world.passed
+    original = original_of(passed)
+    assert original is not None
     [trial] = world.engine.wait(try_out([(original, Variant("number", False, SAMPLE, "nothing"))]))
     return trial.value
 

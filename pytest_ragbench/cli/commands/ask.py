@@ -117,15 +117,17 @@ def _told(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
 
 
 def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
+    from pytest_ragbench.assertions.failure import chunk_lines
+    from pytest_ragbench.clean import clean, one_line
     from pytest_ragbench.metrics.registry import find
     from pytest_ragbench.model.scores import Score
-    from pytest_ragbench.report.clean import clean, one_line
-    from pytest_ragbench.report.failure import _chunks
 
     took = f"   ({sample.latency:.2f} s)" if sample.latency is not None else ""
     answer = "(none)" if sample.answer is None else clean(sample.answer) or "(empty)"
     lines = [f"question  {clean(sample.question)}", f"answer    {answer}{took}"]
-    lines += [f"{'chunks' if place == 0 else '':10}{chunk}" for place, chunk in enumerate(_chunks(sample))]
+    lines += [
+        f"{'chunks' if place == 0 else '':10}{chunk}" for place, chunk in enumerate(chunk_lines(sample))
+    ]
     width = max((len(name) for name in outcomes), default=0)
     for name, outcome in outcomes.items():
         if isinstance(outcome, Score):
@@ -136,7 +138,7 @@ def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
 
 
 def _line(metric: Metric, score: Any) -> str:
-    from pytest_ragbench.report.clean import one_line
+    from pytest_ragbench.clean import one_line
 
     band = metric.band(score.value) or ""
     return f"{score.value:6.2f}  {band:9}  {one_line(score.error_message or score.reason, 160)}"

@@ -67,7 +67,7 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
 
 
 def _text(found: list[Comparison], verdicts: list[Verdict]) -> str:
-    from pytest_ragbench.report.clean import clean
+    from pytest_ragbench.clean import clean
 
     lines = [f"{verdict.outcome:<10} {verdict.rule.text}   {verdict.reason}" for verdict in verdicts]
     lines += [line for comparison in found for line in comparison.lines()]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from pytest_ragbench.report.clean import clean
+from pytest_ragbench.clean import clean
 from tests.cases import sources
 from tests.cases.outcomes import Outcome
 from tests.cases.projects import Project, Run, project

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_ragbench.clean import clean, one_line
+from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.model.thresholds import Threshold
-from pytest_ragbench.report.clean import clean, one_line
-from pytest_ragbench.runtime import Result
 
 _LABEL = 11
 _LONG = 2000
@@ -56,7 +56,7 @@ def failure_text(
         lines += _block(
             title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence)
         )
-    lines += _block("chunks", _chunks(sample))
+    lines += _block("chunks", chunk_lines(sample))
     judges = {tuple(_judge(miss.score)): None for miss in misses}  # two grades of one call: said once
     lines += [line for block in judges for line in block]
     return "\n".join(lines)
@@ -77,7 +77,7 @@ def evidence_text(results: Sequence[Result]) -> str:
             lines.append(f"  {result.metric} {result.score.value:.2f}{wanted}")
             lines += _block(result.score.evidence_title, _findings(result.score.evidence))
         if sample is not None:
-            lines += _block("chunks", _chunks(sample))
+            lines += _block("chunks", chunk_lines(sample))
         judges = {tuple(_judge(result.score)): None for result in own if result.score is not None}
         lines += [line for block in judges for line in block]
     return "\n".join(lines)
@@ -115,7 +115,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def _chunks(sample: RagSample) -> list[str]:
+def chunk_lines(sample: RagSample) -> list[str]:
     if sample.contexts is None:
         return ["(the service sent none)"]
     if not sample.contexts:
