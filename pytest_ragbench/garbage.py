@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from going over what is no garbage.
+"""Python's garbage collector, kept from searching objects that live for the whole run.
 
 Importing modules and collecting tests make some hundred thousand objects that live until the end. The collector looks
 at all of them again and again: a quarter of the CPU time of a run of 100 questions.

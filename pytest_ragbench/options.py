@@ -19,7 +19,7 @@ class Option(NamedTuple):
     """None for a flag without a value."""
     help: str
     setting: str | None = None
-    """Dotted key of the setting that it sets; None for what is no setting."""
+    """Dotted key of the setting that it sets; None where there is none."""
     command_flag: str | None = None
     """Of the commands of ``ragbench`` that take it: ``--judge``."""
     repeats: bool = False

@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def fingerprinted(values: Any) -> Any:
-    """JSON values for a key: a text under a name that usually carries a credential by its fingerprint."""
+    """JSON values for a key, with the fingerprints of strings whose names usually carry credentials."""
     if isinstance(values, Mapping):
         return {
             name: fingerprint(value) if _is_secret(name, value) else fingerprinted(value)

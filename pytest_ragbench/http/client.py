@@ -92,7 +92,7 @@ class HttpClient:
         self._open: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession] | None = None
 
     async def ready(self) -> None:
-        """Import aiohttp: a third of a second, which is no part of a service's latency."""
+        """Import aiohttp: a third of a second, which must not count as the service's latency."""
         if "aiohttp" not in sys.modules:
             await asyncio.to_thread(import_module, "aiohttp")
 

@@ -35,7 +35,7 @@ def _adapt_by(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     by = options.get("by")
     if not _are_samples(items):
         if by is not None:
-            raise UsageError(f"by={by!r} scores samples, and these are no samples: leave it out")
+            raise UsageError(f"by={by!r} scores samples, and these aren't samples: leave it out")
         return {"tasks": (), "embedder": False}
     if by is None:
         raise UsageError('name the metric that the judge is watched at: by="faithfulness"')
@@ -151,7 +151,7 @@ async def judge_error_rate(
     """Samples that the judge failed at / samples. Lower is better.
 
     ``items``: samples, scored by ``by``; or outcomes: a number or score, and None or the exception where
-    there was none. A metric that is undefined for a sample is no failure.
+    there was none. A metric that is undefined for a sample doesn't count as one.
     """
     from pytest_ragbench.metrics.formulas import agreement
 

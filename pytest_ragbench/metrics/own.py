@@ -1,4 +1,4 @@
-"""Metrics of one's own: a plain function as the engine calls a formula."""
+"""Metrics of users: a plain function wrapped as a formula."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def adapted_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any
 
 
 def as_score(name: str, sample: Any, tools: Tools, found: Any) -> Score:
-    """A formula's own result as a score with the books filled in.
+    """A formula's own result as a score with judge and usage filled in.
 
     Raises
     ------

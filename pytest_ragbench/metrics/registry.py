@@ -35,7 +35,7 @@ TIERS: tuple[Tier, ...] = (
 
 Compute = Callable[..., Awaitable[Score]]
 Of = Literal["sample", "set"]
-"""What a metric is computed from: one sample, or a whole set at once (where the value is no mean)."""
+"""What a metric is computed from: one sample, or a whole set at once (where the value isn't a mean)."""
 Adapt = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """Of a sample (or a set) and the options; see :class:`Metric`."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -239,7 +239,7 @@ def metric(
     of: Of = "sample",
     adapt: Adapt | None = None,
 ) -> Callable[[F], F]:
-    """Register a formula under ``name``: the decorator for a metric of one's own.
+    """Register a formula under ``name``: the decorator for your own metric.
 
     The formula is a function (async or not) of a sample, or of a sample and
     :class:`~pytest_ragbench.metrics.tools.Tools`; its keyword-only arguments are the metric's options. It
@@ -304,7 +304,7 @@ def named(name: str, base: str, changes: Mapping[str, Any] | None = None, **opti
     Raises
     ------
     UsageError
-        The name is no identifier, or stands for something else already.
+        The name isn't an identifier, or is taken.
     """
     _REGISTRY.derive(name, base, changes or {}, options)
 
@@ -324,7 +324,7 @@ def _check_definition(
         raise UsageError(f"metric {name!r}: unknown tier {tier!r}; tiers: {', '.join(TIERS)}")
     for need in needs:
         if need not in RagSample.__dataclass_fields__:
-            raise UsageError(f"metric {name!r} needs {need!r}, which is no field of a sample")
+            raise UsageError(f"metric {name!r} needs {need!r}, which isn't a field of a sample")
     if direction not in ("higher", "lower"):
         raise UsageError(f'metric {name!r}: direction must be "higher" or "lower", got {direction!r}')
     if not low < high:
@@ -380,7 +380,7 @@ def find(name: str) -> Metric:
     Raises
     ------
     UsageError
-        Unknown name (the nearest ones are shown), or a cut-off that is no positive integer.
+        Unknown name (the nearest ones are shown), or a cut-off that isn't a positive integer.
     """
     if not isinstance(name, str):
         raise UsageError(f"a metric is named by a string, got {name!r}")

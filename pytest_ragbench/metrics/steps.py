@@ -1,4 +1,4 @@
-"""Steps that judged metrics share: split a text into claims, verify claims, put verdicts into evidence."""
+"""Steps that judged metrics share: split text into claims, verify claims, put verdicts into evidence."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pytest_ragbench.model.scores import Finding
 async def split(
     tools: Tools, text: str, question: str, atomicity: Fineness = "high", coverage: Fineness = "high"
 ) -> tuple[str, ...]:
-    """The claims of a text. One call; that of a reference is the same in every metric, and stored."""
+    """The claims of an answer or a reference, by one call. The split of a reference is stored for all metrics."""
     reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
     return tuple(claim for claim in reply.claims if claim.strip())
 
 
 async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str) -> list[Finding]:
-    """A finding for each claim: do the texts, taken together, support it? No call where there is nothing to ask."""
+    """Whether the texts, taken together, support each claim. No call where there are no claims or texts."""
     if not claims:
         return []
     if not any(text.strip() for text in texts):
@@ -60,7 +60,7 @@ def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -
 
 
 def choice(metric: str, name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Refuse an option that is none of ``allowed``, before any call."""
+    """Refuse an option that isn't one of ``allowed``, before any call."""
     if value not in allowed:
         raise UsageError(f"{metric}: {name} must be {' or '.join(map(repr, allowed))}; got {value!r}")
 
@@ -70,10 +70,10 @@ def contexts_of(sample: RagSample) -> tuple[str, ...]:
 
 
 def head(text: str, limit: int = 120) -> str:
-    """The start of a text, for one line of evidence."""
+    """The beginning of ``text``, for one line of evidence."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 NOBODY = RagSample("")
-"""In the place of a sample, where a score is that of a set."""
+"""In place of a sample, where a score is that of a set."""

@@ -12,7 +12,7 @@ PREFIX = "ragbench"
 
 
 def is_redis(store: str) -> bool:
-    """Whether the setting ``store`` is no file's name."""
+    """Whether the setting ``store`` is a URL rather than a file name."""
     return store.partition("://")[0].lower() in SCHEMES
 
 
@@ -35,7 +35,7 @@ class Address:
         Raises
         ------
         ValueError
-            It is no such URL; the message holds no password.
+            It isn't such a URL; the message leaves the password out.
         """
         parts = urlsplit(store)
         try:

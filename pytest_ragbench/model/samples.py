@@ -21,11 +21,13 @@ def texts(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise UsageError(f"{name} must be a list of texts, got {type(value).__name__}: {str(value)[:60]!r}")
+        raise UsageError(f"{name} must be a list of strings, got {type(value).__name__}: {str(value)[:60]!r}")
     items = tuple(value)
     for index, item in enumerate(items):
         if not isinstance(item, str):
-            raise UsageError(f"{name}[{index}] must be a text, got {type(item).__name__}: {str(item)[:60]!r}")
+            raise UsageError(
+                f"{name}[{index}] must be a string, got {type(item).__name__}: {str(item)[:60]!r}"
+            )
     return items
 
 
@@ -162,11 +164,11 @@ class RagSample:
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
-            raise UsageError(f"question must be a text, got {type(self.question).__name__}")
+            raise UsageError(f"question must be a string, got {type(self.question).__name__}")
         for name in ("answer", "reference"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise UsageError(f"{name} must be a text or None, got {type(value).__name__}")
+                raise UsageError(f"{name} must be a string or None, got {type(value).__name__}")
         put = object.__setattr__
         put(self, "contexts", texts(self.contexts, "contexts"))
         put(self, "reference_contexts", texts(self.reference_contexts, "reference_contexts"))

@@ -93,7 +93,7 @@ def parse_threshold(threshold: str | float | Threshold, scale: Scale | None = No
         parsed = threshold
     elif isinstance(threshold, bool) or not isinstance(threshold, (str, int, float)):
         raise UsageError(
-            f"threshold for {scale.metric} must be a text or a number, got {threshold!r}; {_HELP}"
+            f"threshold for {scale.metric} must be a string or a number, got {threshold!r}; {_HELP}"
         )
     elif isinstance(threshold, str):
         parsed = _parse_text(threshold, scale)
@@ -121,7 +121,9 @@ def _parse_text(text: str, scale: Scale) -> Threshold:
         return _limit(_better(scale), bands[cleaned.casefold()], scale)
     if cleaned.isalpha():
         known = ", ".join(f"{name} ({limit:g})" for name, limit in bands.items()) or "none"
-        raise UsageError(f"threshold {text!r} for {scale.metric} is no band; its bands: {known}. Or {_HELP}")
+        raise UsageError(
+            f"threshold {text!r} for {scale.metric} is not a band; its bands: {known}. Or {_HELP}"
+        )
     raise UsageError(f"unreadable threshold {text!r} for {scale.metric}; {_HELP}{_hint(cleaned)}")
 
 

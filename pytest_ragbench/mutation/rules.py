@@ -35,7 +35,7 @@ class Variant:
     """What was changed, in words."""
 
 
-# A number that is no part of a name ("B2B", "v1.2.3") or of a list's "1." at the start of a line.
+# A number outside a name ("B2B", "v1.2.3") or of a list's "1." at the start of a line.
 _NUMBER = re.compile(r"(?<![\w.,\-])(\d+)(?:([.,])(\d+))?(?![\w\-]*\d)(?!\.\s)", re.ASCII)
 _NUMBER_JA = re.compile(r"(?<![A-Za-z.,\-\d])(\d+)(?:(\.)(\d+))?(?!\d)", re.ASCII)
 

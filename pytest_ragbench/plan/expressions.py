@@ -23,7 +23,7 @@ DefinitionOf = Callable[[FunctionType], Definition | None]
 
 
 def called_name(node: ast.expr) -> str:
-    """The last part of the name that is called; empty where it is no call."""
+    """The last part of the name that is called; empty where it isn't a call."""
     if not isinstance(node, ast.Call):
         return ""
     return node.func.attr if isinstance(node.func, ast.Attribute) else str(getattr(node.func, "id", ""))

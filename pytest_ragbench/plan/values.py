@@ -210,7 +210,7 @@ def parameters_of(function: FunctionType, args: list[Any] | None, kwargs: dict[s
 def local_parameters(
     node: Definition, defaults: Sequence[Any], args: list[Any] | None, kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """The same for a function of which there is no more than its source."""
+    """The same for a function of which only the source is known."""
     names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
     rest = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
     given = dict.fromkeys([*names, *(arg.arg for arg in node.args.kwonlyargs), *rest], UNKNOWN)

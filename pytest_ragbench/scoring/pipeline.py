@@ -45,7 +45,7 @@ async def score(prepared: Prepared) -> Score:
     Unscored
         Judge or embedder failed, or the metric is undefined for this sample.
     UsageError
-        The formula returned what is no score, or one outside the metric's range.
+        The formula returned something other than a score, or a value outside the metric's range.
     """
     metric, given = prepared.metric, prepared.given
     found = shortcut(metric, given) if metric.of == "sample" else None

@@ -60,7 +60,7 @@ class SetRequest:
 class PreparedSet:
     """A set that has passed all checks.
 
-    ``parts`` holds a request for each sample, or one for all of them where the metric is no mean. ``left_out``
+    ``parts`` holds a request for each sample, or one for all of them where the metric isn't a mean. ``left_out``
     tells by field how many questions lack it; they are in no count but this one.
     """
 
@@ -75,7 +75,7 @@ class PreparedSet:
 
 @dataclass(frozen=True, slots=True)
 class SetScore:
-    """The score of a set, and the scores it was made of (none for a metric that is no mean)."""
+    """The score of a set, and the scores it was made of (none for a metric that isn't a mean)."""
 
     total: Score
     scores: tuple[tuple[Prepared, Score], ...] = ()

@@ -29,7 +29,7 @@ def type_at(model: type[BaseModel], path: Sequence[str]) -> Any:
 
 
 def known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The keys of the table at ``path``; none where it is no table, or takes any key."""
+    """The keys of the table at ``path``; none where it isn't a table, or takes any key."""
     kind = _plain(type_at(model, path))
     return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
 
@@ -53,13 +53,13 @@ def is_table(info: FieldInfo) -> bool:
 def read_text(text: str, kind: Any) -> Any:
     """The text of a variable as a value of ``kind``.
 
-    Tables are JSON. Lists are JSON, or names with commas between. Where more than a text is possible, numbers,
-    ``true`` and the like are read as JSON too; a key that is a text is taken as it is.
+    Tables are JSON. Lists are JSON, or names with commas between. Where other types than strings are possible,
+    numbers, ``true`` and the like are read as JSON too; for a string the value is taken as it is.
 
     Raises
     ------
     ValueError
-        A table that is no JSON object. The message does not repeat the text, which may hold a key.
+        A table that isn't a JSON object. The message does not repeat the text, which may hold a key.
     """
     kind = _plain(kind)
     if _is_table(kind):
@@ -77,7 +77,7 @@ def read_text(text: str, kind: Any) -> Any:
 
 
 def _json(text: str) -> Any:
-    """None for what is no JSON; NaN and Infinity are none."""
+    """The value of a JSON string; None where it isn't JSON, as NaN and Infinity."""
     try:
         return json.loads(text, parse_constant=lambda name: None)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which language a text is in, told by its script and, within a script, by small words and letters."""
+"""The language of text, recognised by its script and, within a script, by small words and letters."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def made() -> str:
         if rows := list(_rows(path, model)):
             lines += [f"### {_title(path)}", "", (model.__doc__ or "").strip().replace("``", "`"), ""]
             lines += ["| key | default | meaning | option |", "|---|---|---|---|", *rows, ""]
-    lines += ["### Options that are no settings", "", "| option | meaning |", "|---|---|"]
+    lines += ["### Options without a setting", "", "| option | meaning |", "|---|---|"]
     for option in OPTIONS:
         if option.setting is None:
             lines.append(f"| {_flag(option.flag, option.metavar)} | {_cell(option.help)} |")

@@ -30,14 +30,14 @@ def test_relevant_ids_are_grades_by_text_id() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"contexts": "one long text"}, "contexts must be a list of texts, got str"),
+        ({"contexts": "one long text"}, "contexts must be a list of strings, got str"),
         ({"contexts": ["a", None]}, r"contexts\[1\]"),
         ({"contexts": 3}, "contexts"),
         ({"context_ids": "abc"}, "context_ids must be a list of ids"),
         ({"contexts": ["a"], "context_ids": ["1", "2"]}, "context_ids has 2 entries for 1 contexts"),
         ({"contexts": ["a"], "context_scores": []}, "context_scores has 0 entries"),
-        ({"answer": 5}, "answer must be a text"),
-        ({"reference": ["r"]}, "reference must be a text"),
+        ({"answer": 5}, "answer must be a string"),
+        ({"reference": ["r"]}, "reference must be a string"),
         ({"relevant_ids": {"a": "high"}}, r"relevant_ids\['a'\]"),
         ({"relevant_ids": {"a": float("nan")}}, "finite grade"),
     ],

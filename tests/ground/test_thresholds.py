@@ -51,7 +51,7 @@ def test_forms(text: str | float, limits: tuple[float, float]) -> None:
         ("<0.8 and >0.2", "unreadable"),
         ("0.9..0.7", "empty"),
         ("0.5..1.5", "1.5"),
-        ("great", "no band"),
+        ("great", "not a band"),
         (">1", "never be met"),
         ("<=0.8", "higher is better.*'>=0.8'"),
         (True, "True"),

@@ -35,9 +35,8 @@ BANNED = {
 """What no longer says what it meant -> what says it."""
 
 LEFT = {
-    "__init__": 1, "assertions": 4, "batch": 1, "building": 5, "calibration": 4, "cli": 2, "embeddings": 8,
-    "engine": 204, "garbage": 1, "gates": 12, "http": 1, "judge": 25, "languages": 5, "metrics": 13, "model": 5,
-    "mutation": 1, "plan": 2, "plugin": 47, "rag": 22, "report": 31, "scoring": 4, "secrets": 1, "text": 1,
+    "__init__": 1, "assertions": 4, "batch": 1, "building": 5, "calibration": 4, "cli": 2, "embeddings":
+    8, "engine": 202, "gates": 12, "judge": 25, "languages": 5, "plugin": 47, "rag": 22, "report": 31,
 }  # fmt: skip
 """Room (or page of the documentation) -> how many are left there. A number may only get smaller."""
 
