@@ -168,6 +168,12 @@ class Catalog:
         languages = {code: each for code, each in found.languages.items() if code not in self._languages}
         return replace(found, languages=languages)
 
+    @cached_property
+    def rivals(self) -> bool:
+        """Whether two languages share a script, so that words can't tell which one is meant."""
+        scripts = [script for each in self for script in each.script.scripts]
+        return len(scripts) > len(set(scripts))
+
     def reading(self, code: str | None = None) -> tuple[Language, ...]:
         """The languages whose words a text in ``code`` is read by: one for each script.
 
@@ -251,7 +257,6 @@ def _typed(shape: type[T], data: Mapping[str, Any], where: str) -> T:
     return shape(**{key: _value(hints[key], value, f"{where}: {key}") for key, value in data.items()})
 
 
-@cache
 def _hints(shape: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(shape)
     return {each.name: hints[each.name] for each in fields(shape)}
@@ -290,7 +295,20 @@ def _together(shape: type[S], parts: Sequence[S]) -> S:
         elif isinstance(first, tuple):
             merged[each.name] = tuple(item for value in values for item in value)
         elif isinstance(first, Mapping):
-            merged[each.name] = {key: item for value in reversed(values) for key, item in value.items()}
+            merged[each.name] = _united(values)
         else:
             merged[each.name] = next((value for value in values if value), first)
     return shape(**merged)
+
+
+def _united(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for table in tables:
+        for key, item in table.items():
+            if key not in found:
+                found[key] = item
+            elif isinstance(item, frozenset):
+                found[key] |= item
+            elif isinstance(item, tuple):
+                found[key] += item
+    return found

@@ -3,9 +3,18 @@
 Pure functions; the rules of languages are data of ``pytest_ragbench.languages``. Nothing heavy to import.
 """
 
-from pytest_ragbench.text.languages import detect_language, is_spaced, is_unspaced
+from pytest_ragbench.text.languages import detect_language, fold, is_spaced, is_unspaced, language_to_read
 from pytest_ragbench.text.splitter import sentences
 from pytest_ragbench.text.stems import stem
 from pytest_ragbench.text.tokenizer import tokens
 
-__all__ = ["detect_language", "is_spaced", "is_unspaced", "sentences", "stem", "tokens"]
+__all__ = [
+    "detect_language",
+    "fold",
+    "is_spaced",
+    "is_unspaced",
+    "language_to_read",
+    "sentences",
+    "stem",
+    "tokens",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
@@ -26,6 +26,27 @@ def is_spaced(code: str) -> bool:
     known = catalog().get(code)
     told = known.script if known else catalog().others.languages.get(code)
     return told is None or told.spaced
+
+
+@cache
+def _same_letters(lang: str | None) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for each in catalog().reading(lang) for pair in each.script.same_letters.items())
+
+
+def fold(text: str, lang: str | None = None) -> str:
+    """The text casefolded, with letters that the languages read as others (ё as е) exchanged."""
+    text = text.casefold()
+    for letter, other in _same_letters(lang):
+        text = text.replace(letter, other)
+    return text
+
+
+def language_to_read(text: str) -> str | None:
+    """The language by whose words a text is read: its own where languages share a script, else None.
+
+    Words in different scripts are not taken for each other, so that then no language need be known.
+    """
+    return detect_language(text) if catalog().rivals else None
 
 
 @lru_cache(maxsize=1024)
@@ -66,11 +87,11 @@ class _Detector:
 
     def language_of(self, text: str) -> str:
         counts: dict[str, int] = {}
-        for character in unicodedata.normalize("NFKC", text):
+        for character, times in Counter(unicodedata.normalize("NFKC", text)).items():
             if character.isalpha():
                 script = "LATIN" if character.isascii() else _script(character)
                 group = self._group.get(script, script)
-                counts[group] = counts.get(group, 0) + (2 if script in self._wide else 1)
+                counts[group] = counts.get(group, 0) + (2 * times if script in self._wide else times)
         for script, owner in self._shared.items():
             if owner in counts:
                 counts[owner] += counts.pop(script, 0)

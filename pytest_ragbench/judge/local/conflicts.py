@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from pytest_ragbench.judge.local import contrasts, lexicon
+from pytest_ragbench.judge.local.contrasts import Contrasts, contrasts, first
 from pytest_ragbench.judge.local.matching import agree, pairs_of, same
 from pytest_ragbench.judge.local.numbers import Number
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
+from pytest_ragbench.judge.local.words import words
 
 
 def conflicts(
@@ -22,6 +22,7 @@ def conflicts(
 ) -> tuple[dict[str, float], list[tuple[str, str]]]:
     """What in the claim is not as sentence ``s`` has it. Signals are 0 where all agrees."""
     source = chunk.sentences[s]
+    known = contrasts(claim.lang)
     heard = {s, *window}
     problems: list[tuple[str, str]] = []
     signals: dict[str, float] = {}
@@ -34,7 +35,7 @@ def conflicts(
     signals["number"] = min(2.0, absent_numbers)
     problems += [("number", _number_problem(term, chunk)) for term in lacking]
 
-    misplaced = _misplaced(claim, source)
+    misplaced = _misplaced(claim, source, known)
     signals["misplaced"] = float(misplaced is not None)
     if misplaced is not None:
         problems.append(("misplaced", f"says {misplaced[1]} there, not {misplaced[0]}"))
@@ -42,7 +43,7 @@ def conflicts(
     asked = question.casefold()
     absent = [
         term for i, term in enumerate(claim.terms)
-        if (term.kind == "name" or (term.kind == "katakana" and len(term.key) >= 3)) and max(scores[i]) < 0.5
+        if (term.kind == "name" or (term.kind == "loanword" and len(term.key) >= 3)) and max(scores[i]) < 0.5
     ]  # fmt: skip
     signals["name"] = min(
         2.0, sum(0.4 if term.folded[:4] in asked else 1.0 if term.kind == "name" else 0.4 for term in absent)
@@ -55,22 +56,22 @@ def conflicts(
     if denied is not None:
         problems.append(("negation", f"says the opposite (not {denied})"))
 
-    opposite = _contrast(claim, source, chunk, heard)
+    opposite = _contrast(claim, source, chunk, heard, known)
     signals["contrast"] = opposite[2] if opposite is not None else 0.0
     if opposite is not None:
         problems.append(("contrast", f"says {opposite[1]}, not {opposite[0]}"))
 
-    swapped = _swap(claim, source, matched)
+    swapped = _swap(claim, source, matched, known)
     signals["swap"] = float(swapped is not None)
     if swapped is not None:
         problems.append(("swap", f"has {swapped[0]} and {swapped[1]} the other way round"))
 
-    quantifier = _quantifier(claim, source)
+    quantifier = _quantifier(claim, source, known)
     signals["quantifier"] = float(quantifier is not None)
     if quantifier is not None:
         problems.append(("quantifier", quantifier))
 
-    hedged = _hedged(claim, source, matched)
+    hedged = _hedged(claim, source, matched, known)
     signals["hedge"] = float(hedged is not None)
     if hedged is not None:
         problems.append(("hedge", f"is less sure ({hedged})"))
@@ -83,8 +84,7 @@ def conflicts(
     problems += [("replaced", f"says {theirs} where the claim says {mine}") for mine, theirs in replaced]
 
     personal = (
-        bool({"i", "my", "me", "i'm"} & {t.key for t in claim.terms})
-        and not {"i", "my", "we", "our"} & source.words
+        any(t.key in known.rules.speaker for t in claim.terms) and not known.rules.speakers & source.words
     )
     signals["personal"] = float(personal)
     if personal:
@@ -98,7 +98,11 @@ def _negation(
     """A word that is denied on one side only; None where each side denies something, or neither."""
 
     def heard_so(term: Term) -> bool:
-        return any(same(term, other) and agree(term, other) for part in heard for other in part.content)
+        return any(
+            same(term, other, claim.lang) and agree(term, other, claim.lang)
+            for part in heard
+            for other in part.content
+        )
 
     def shifted(term: Term, other: Term) -> bool:
         """Denied with the same word right beside: without the net / without access to the net."""
@@ -112,7 +116,7 @@ def _negation(
     clashes = [
         (t, o)
         for t, o in matched
-        if o is not None and not agree(t, o) and not heard_so(t) and not shifted(t, o)
+        if o is not None and not agree(t, o, claim.lang) and not heard_so(t) and not shifted(t, o)
     ]  # fmt: skip
     mine = [term for term, other in clashes if term.negated]
     theirs = [other for term, other in clashes if not term.negated]
@@ -122,7 +126,7 @@ def _negation(
 
 
 def _contrast(
-    claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int]
+    claim: Sentence, source: Sentence, chunk: Chunk, heard: set[int], known: Contrasts
 ) -> tuple[str, str, float] | None:
     """(word of the claim, its opposite in the sentence, how sure), where the sentence lacks the first.
 
@@ -130,11 +134,11 @@ def _contrast(
     """
     sides: dict[int, dict[int, Term]] = {}
     for term in source.terms:
-        if (entry := contrasts.CONTRAST.get(term.key)) is not None:
+        if (entry := known.opposites.get(term.key)) is not None:
             sides.setdefault(entry[0], {})[entry[1]] = term
     keys = {term.key for term in claim.terms}
     for term in claim.terms:
-        entry = contrasts.CONTRAST.get(term.key)
+        entry = known.opposites.get(term.key)
         if entry is None or entry[0] not in sides or entry[1] in sides[entry[0]]:
             continue
         other = next(iter(sides[entry[0]].values()))
@@ -143,16 +147,16 @@ def _contrast(
         elsewhere = any(term.key in chunk.sentences[h].keys for h in heard)
         return term.text, other.text, 0.8 if elsewhere else 1.0
     around = "\n".join(chunk.sentences[h].folded for h in sorted(heard))
-    return _contrast_ja(claim.folded, source.folded, around)
+    return _contrast_of_pieces(claim.folded, source.folded, around, known)
 
 
-_HAN = re.compile("[\u4e00-\u9fff]")
-
-
-def _contrast_ja(claim: str, source: str, around: str) -> tuple[str, str, float] | None:
-    if not _HAN.search(claim):
+def _contrast_of_pieces(
+    claim: str, source: str, around: str, known: Contrasts
+) -> tuple[str, str, float] | None:
+    """The same in a text without spaces, where words can only be looked for as pieces of it."""
+    if not words(known.lang).has_ideographs(claim):
         return None
-    for row in contrasts.CONTRAST_JA:
+    for row in known.opposite_pieces:
         mine = _sides(claim, row)
         if len(mine) != 1:
             continue
@@ -161,7 +165,7 @@ def _contrast_ja(claim: str, source: str, around: str) -> tuple[str, str, float]
             continue
         side, word = next(iter(mine.items()))
         elsewhere = side in _sides(around, row)
-        # One kanji alone (north, up) is part of many words; then the other sentence is believed.
+        # One character alone (north, up) is part of many words; then the other sentence is believed.
         if not elsewhere or len(word) > 1:
             return word, next(iter(theirs.values())), 0.8 if elsewhere else 1.0
     return None
@@ -178,27 +182,34 @@ def _sides(text: str, row: Sequence[tuple[str, int]]) -> dict[int, str]:
 
 
 def _swap(
-    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], known: Contrasts
 ) -> tuple[str, str] | None:
     """Two words that stand in each other's roles: A sued B / B sued A, from A to B / from B to A."""
-    if _passive(claim) != _passive(source):
+    if known.passive(claim.folded) != known.passive(source.folded):
         return None
     pairs = [
         (t, o)
         for t, o in matched
-        if o is not None and t.number is None and t.kind != "hiragana" and t.weight >= 0.9
+        if o is not None and t.number is None and t.kind != "grammar" and t.weight >= 0.9
     ]
     for i, (a, a2) in enumerate(pairs):
         for b, b2 in pairs[i + 1 :]:
             if a.key == b.key or a2.index == b2.index:
                 continue
-            if a.link != b.link and a.link == b2.link and b.link == a2.link and {a.link, b.link} <= _ROLES:
+            if (
+                a.link != b.link
+                and a.link == b2.link
+                and b.link == a2.link
+                and {a.link, b.link} <= known.roles
+            ):
                 # One of them without a preposition is the subject; it must stand before the other.
                 shared = any(a.index < t.index < b.index for t, _ in pairs)
                 if (a.link and b.link) or (shared and (a.index < b.index) != (a2.index < b2.index)):
                     return a.text, b.text
                 continue
-            if a.link or b.link or a2.link or b2.link or a.kind == "kanji" or not _cased(a, b, a2, b2):
+            if a.link or b.link or a2.link or b2.link or a.kind == "ideographs":
+                continue
+            if not _order_tells(a, b, a2, b2, known):
                 continue
             around = a.clause == b.clause and b2.index < a2.index and a2.clause == b2.clause
             around = (
@@ -208,7 +219,7 @@ def _swap(
                 and b.index - a.index <= 3
             )
             if around and any(
-                same(t, o)
+                same(t, o, claim.lang)
                 for t in claim.content if a.index < t.index < b.index
                 for o in source.content if b2.index < o.index < a2.index
             ):  # fmt: skip
@@ -216,124 +227,63 @@ def _swap(
     return None
 
 
-_ROLES = frozenset(
-    [
-        "",
-        "from",
-        "to",
-        "of",
-        "by",
-        "than",
-        "against",
-        "over",
-        "for",
-        "из",
-        "от",
-        "до",
-        "в",
-        "на",
-        "к",
-        "с",
-        "чем",
-        "против",
-        "が",
-        "を",
-        "に",
-        "から",
-        "より",
-        "まで",
-        "により",
-    ]
-)
+def _order_tells(a: Term, b: Term, a2: Term, b2: Term, known: Contrasts) -> bool:
+    """True where order tells the roles: in a language of fixed order, or between words whose form tells nothing.
 
-
-def _cased(a: Term, b: Term, a2: Term, b2: Term) -> bool:
-    """True where order tells the roles: in English, and in Russian between words whose form tells nothing.
-
-    Otherwise Russian changes the endings of both words, and the order is free.
+    Where the order is free (Russian), the endings of both words change instead.
     """
-    if a.folded.isascii() and b.folded.isascii():
+    if known.fixed_order(a.folded) and known.fixed_order(b.folded):
         return True
     if a.folded != a2.folded and b.folded != b2.folded:
         return True
     return (
         a.folded == a2.folded
         and b.folded == b2.folded
-        and not re.search("[аеиоуыэюяьй]$", a.folded)
-        and not re.search("[аеиоуыэюяьй]$", b.folded)
+        and not known.declined(a.folded)
+        and not known.declined(b.folded)
     )
 
 
-_PASSIVE_EN = re.compile(
-    r"\b(?:is|are|was|were|be|been|being) (?:\w{1,30} ){0,2}?"
-    r"\w{1,30}(?:ed|en|wn|ught|ade|old|nt|ld) (?:\w{1,30} ){0,3}?by\b"
-)
-_PASSIVE_RU = re.compile(
-    r"\w(?:ан|ен|ян|ана|ена|яна|аны|ены|ано|ено|ается|яется|уется|ались|алась|ался)\b.{0,120}?"
-    r"\w(?:ом|ем|ой|ей|ами|ями)\b"
-)
-
-
-def _passive(sentence: Sentence) -> bool:
-    text = sentence.folded
-    return bool(
-        _PASSIVE_EN.search(text)
-        or _PASSIVE_RU.search(text)
-        or re.search("[らかさたなまわが]れ(?:た|て|る|ま)", text)
-    )
-
-
-def _quantifier(claim: Sentence, source: Sentence) -> str | None:
+def _quantifier(claim: Sentence, source: Sentence, known: Contrasts) -> str | None:
+    """All where the sentence says some, only where it does not say so."""
+    rules = known.rules
     mine = {term.key for term in claim.terms} | claim.words
     theirs = {term.key for term in source.terms} | source.words
-    universal = next((t.text for t in claim.terms if t.key in lexicon.UNIVERSAL), None) or _first(
-        lexicon.UNIVERSAL_JA, claim.folded
-    )
-    has_universal = (
-        bool(lexicon.UNIVERSAL & theirs) or _first(lexicon.UNIVERSAL_JA, source.folded) is not None
-    )
-    if universal is not None and not has_universal:
-        partial = next((t.text for t in source.terms if t.key in lexicon.PARTIAL), None) or _first(
-            lexicon.PARTIAL_JA, source.folded
-        )
-        mine_partial = bool(lexicon.PARTIAL & mine) or _first(lexicon.PARTIAL_JA, claim.folded) is not None
-        if partial is not None and not mine_partial:
+    universal = _said(claim, known.universal, rules.universal_pieces)
+    if universal and not known.universal & theirs and not first(rules.universal_pieces, source.folded):
+        partial = _said(source, known.partial, rules.partial_pieces)
+        if partial and not known.partial & mine and not first(rules.partial_pieces, claim.folded):
             return f"says {partial}, not {universal}"
-    only = next(iter(sorted(lexicon.EXCLUSIVE & mine)), None) or _first(
-        lexicon.EXCLUSIVE_JA, _NOT_ONLY.sub("", claim.folded)
-    )
-    if (
-        only is not None
-        and not lexicon.EXCLUSIVE & theirs
-        and _first(lexicon.EXCLUSIVE_JA, source.folded) is None
-    ):
+    only = next(iter(sorted(rules.exclusive & mine)), None) or known.exclusive_piece(claim.folded)
+    if only and not rules.exclusive & theirs and not first(rules.exclusive_pieces, source.folded):
         return f"does not say {only}"
     return None
 
 
-_NOT_ONLY = re.compile("だけで(?:は)?な|どれだけ|のみならず|しかし|しかも")
+def _said(sentence: Sentence, stems: frozenset[str], pieces: Sequence[str]) -> str | None:
+    """The first word of the sentence with one of the stems, or else the first of the pieces that it has."""
+    return next((t.text for t in sentence.terms if t.key in stems), None) or first(pieces, sentence.folded)
 
 
-def _first(words: Sequence[str], text: str) -> str | None:
-    return next((word for word in words if word in text), None)
-
-
-def _hedged(claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]) -> str | None:
+def _hedged(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], known: Contrasts
+) -> str | None:
     """A word like "may" or "almost" in the clause that the claim repeats without it."""
-    if {form for term in claim.terms for form in (term.key, term.folded)} & (
-        lexicon.HEDGE | lexicon.ABLE
-    ) or _first(lexicon.HEDGE_JA, claim.folded):
+    rules = known.rules
+    forms = {form for term in claim.terms for form in (term.key, term.folded)}
+    if forms & known.hedges or forms & rules.able or first(rules.hedge_pieces, claim.folded):
         return None
     clauses = [other.clause for _, other in matched if other is not None]
     for place, term in enumerate(source.terms, start=1):
-        if place < len(source.terms) and source.terms[place].text.casefold() in ("not", "only"):
+        if place < len(source.terms) and source.terms[place].text.casefold() in rules.after_hedge:
             continue  # "may not" forbids
-        if {term.key, term.folded} & lexicon.HEDGE and clauses.count(term.clause) * 2 > len(clauses):
+        hedge = term.key in known.hedges or term.folded in known.hedges
+        if hedge and clauses.count(term.clause) * 2 > len(clauses):
             return term.text
-    return _first(lexicon.HEDGE_JA, source.folded)
+    return first(rules.hedge_pieces, source.folded)
 
 
-def _misplaced(claim: Sentence, source: Sentence) -> tuple[str, str] | None:
+def _misplaced(claim: Sentence, source: Sentence, known: Contrasts) -> tuple[str, str] | None:
     """A number or name of the claim, and the one that stands in its place where the sentence has both.
 
     "It was signed in 1952 and took effect in 1953" does not say that it took effect in 1952: beside
@@ -344,11 +294,11 @@ def _misplaced(claim: Sentence, source: Sentence) -> tuple[str, str] | None:
         word = _companion(term, claim, name=term.kind == "name" or (term.index == 0 and term.key in named))
         if word is None:
             continue
-        companions = [o for o in source.content if same(word, o)]
-        places = [o for o in source.content if same(term, o)]
+        companions = [o for o in source.content if same(word, o, claim.lang)]
+        places = [o for o in source.content if same(term, o, claim.lang)]
         rivals = [
             o for o in source.content
-            if _comparable(term, o) and o not in places and not any(same(t, o) for t in claim.content)
+            if _comparable(term, o) and o not in places and not any(same(t, o, claim.lang) for t in claim.content)
         ]  # fmt: skip
         if not companions or not places or not rivals:
             continue
@@ -366,14 +316,14 @@ def _misplaced(claim: Sentence, source: Sentence) -> tuple[str, str] | None:
         if (
             distance(rival) + 2 <= distance(own)
             and (term.number is not None or distance(rival) <= 2)
-            and not _listed(own, rival, source)
+            and not _listed(own, rival, source, known)
         ):
             return term.text, rival.text
     return None
 
 
 def _companion(term: Term, claim: Sentence, *, name: bool) -> Term | None:
-    """The word that a number or name goes with: mostly before it, after it in Japanese and for subjects."""
+    """The word that a number or name goes with: mostly before it; after it for subjects, and without spaces."""
     others = [t for t in claim.content if t.number is None and t.kind != "name" and t.weight >= 0.4]
     before = [t for t in others if t.index < term.index]
     after = [t for t in others if t.index > term.index]
@@ -381,11 +331,11 @@ def _companion(term: Term, claim: Sentence, *, name: bool) -> Term | None:
         month = next((t for t in claim.content if t.number is not None and t.number.unit == "month"), None)
         if month is not None and term is not month and abs(term.index - month.index) == 1:
             return month
-        japanese = any(t.kind in ("kanji", "hiragana") for t in claim.content)
-        order = (after[:1] or before[-1:]) if japanese else (before[-1:] or after[:1])
+        unspaced = any(t.kind in ("ideographs", "grammar") for t in claim.content)
+        order = (after[:1] or before[-1:]) if unspaced else (before[-1:] or after[:1])
     elif name:
         order = before[-1:] if term.link else after[:1]
-    elif term.kind == "katakana" and term.link == "が":
+    elif term.kind == "loanword" and term.link == words(claim.lang).rules.subject:
         order = after[:1]
     else:
         return None
@@ -400,11 +350,11 @@ def _comparable(term: Term, other: Term) -> bool:
     return term.number.unit == other.number.unit and _year(term.number) == _year(other.number)
 
 
-def _listed(one: Term, other: Term, source: Sentence) -> bool:
+def _listed(one: Term, other: Term, source: Sentence, known: Contrasts) -> bool:
     """True where nothing but items and "and" stands between the two: a list, all of it meant."""
     low, high = sorted((one.index, other.index))
     between = [t for t in source.terms if low < t.index < high]
-    return all(t.kind == one.kind or t.text.casefold() in ("and", "or", "и", "или") for t in between)
+    return all(t.kind == one.kind or t.text.casefold() in known.rules.list_words for t in between)
 
 
 def _year(number: Number) -> bool:
@@ -432,7 +382,7 @@ def _replaced(
             slot = source.content[places[before.index] + 1 :][:1]
         elif after is not None and i == 0:
             slot = source.content[max(0, places[after.index] - 1) : places[after.index]]
-        free = [t for t in slot or [] if t.index not in taken and t.kind != "hiragana"]
+        free = [t for t in slot or [] if t.index not in taken and t.kind != "grammar"]
         if free:
             found.append((term.text, free[0].text))
     return found

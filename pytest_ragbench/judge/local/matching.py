@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pytest_ragbench.judge.local import contrasts
+from pytest_ragbench.judge.local.contrasts import contrasts
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
+from pytest_ragbench.judge.local.words import WordRules, words
+from pytest_ragbench.languages import catalog
 from pytest_ragbench.text import stem
+from pytest_ragbench.text.stems import StemRules
 
 SYNONYM = 0.85
-
-
 NEGATED = 0.85
-
-
-_PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "не", "без", "бес")
 
 
 def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
@@ -25,10 +23,10 @@ def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
             rows.append(
                 [float(any(term.number.matches(other) for other in part.numbers)) for part in chunk.sentences]
             )
-        elif term.kind in ("kanji", "katakana", "hiragana"):
+        elif term.kind in ("ideographs", "loanword", "grammar"):
             rows.append([_run_match(term.key, term.kind, part.folded) for part in chunk.sentences])
         else:
-            alike = _alike(term, chunk)
+            alike = _alike(term, chunk, claim.lang)
             rows.append(
                 [
                     max((v for k, v in alike.items() if k in part.keys), default=0.0)
@@ -38,7 +36,7 @@ def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
     return rows
 
 
-def _alike(term: Term, chunk: Chunk) -> dict[str, float]:
+def _alike(term: Term, chunk: Chunk, lang: str | None) -> dict[str, float]:
     """Stems in the chunk that stand for the term (its forms, synonyms, negated forms), with 0..1."""
     key = term.key
     alike = {key: 1.0}
@@ -48,20 +46,26 @@ def _alike(term: Term, chunk: Chunk) -> dict[str, float]:
         for other in chunk.stems.get(key[:3], ()):
             if other != key and (value := _form_of(key, other)):
                 alike[other] = value
-    for row in contrasts.SYNONYM.get(key, ()):
-        alike |= {other: SYNONYM for other in contrasts.SYNONYM_ROWS[row] if other not in alike}
-    alike |= {other: NEGATED for other in _negated_forms(term.folded) if other not in alike}
+    rows = contrasts(lang).synonym_rows
+    for row in term.synonyms:
+        alike |= {other: SYNONYM for other in rows[row] if other not in alike}
+    alike |= {other: NEGATED for other in _negated_forms(term.folded, lang) if other not in alike}
     return alike
 
 
 @lru_cache(maxsize=65536)
-def _negated_forms(word: str) -> frozenset[str]:
+def _negated_forms(word: str, lang: str | None) -> frozenset[str]:
     """Stems of the word with a negative prefix, or without the one it has: available, unavailable."""
     if len(word) < 5:
         return frozenset()
-    forms = {stem(word[len(p) :]) for p in _PREFIXES if word.startswith(p) and len(word) - len(p) >= 4}
-    script = _PREFIXES[:7] if word.isascii() else _PREFIXES[7:]
-    return frozenset(forms | {stem(prefix + word) for prefix in script})
+    forms = set()
+    for prefix in words(lang).rules.negative_prefixes:
+        if word.startswith(prefix) and len(word) - len(prefix) >= 4:
+            forms.add(stem(word[len(prefix) :], lang))
+    for language in catalog().reading(lang):
+        if language.rules(StemRules).knows(word):
+            forms |= {stem(prefix + word, lang) for prefix in language.rules(WordRules).negative_prefixes}
+    return frozenset(forms)
 
 
 @lru_cache(maxsize=65536)
@@ -79,12 +83,12 @@ def _form_of(one: str, other: str) -> float:
 def _run_match(run: str, kind: str, folded: str) -> float:
     if run in folded:
         return 1.0
-    if kind == "katakana":
+    if kind == "loanword":
         for length in range(len(run) - 1, 2, -1):
             if any(run[i : i + length] in folded for i in range(len(run) - length + 1)):
                 return 0.8 * length / len(run)
         return 0.0
-    if kind == "hiragana" or len(run) == 1:
+    if kind == "grammar" or len(run) == 1:
         return 0.0
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
     by_pair = sum(pair in folded for pair in pairs) / len(pairs)
@@ -98,7 +102,7 @@ def pairs_of(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]
     used: set[int] = set()
     previous = -1
     for term in claim.content:
-        options = [other for other in source.content if same(term, other)]
+        options = [other for other in source.content if same(term, other, claim.lang)]
         free = [other for other in options if other.index not in used] or options
         # Of several, the one that follows the last match keeps the order of the sentence.
         best = min(
@@ -111,31 +115,30 @@ def pairs_of(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]
     return pairs
 
 
-def same(one: Term, other: Term) -> bool:
+def same(one: Term, other: Term, lang: str | None) -> bool:
     """True where two terms may be the same word (its forms, synonyms, negated forms) or number."""
     if one.key == other.key:
         return True
     if one.number is not None or other.number is not None:
         return one.number is not None and other.number is not None and one.number.matches(other.number)
-    if one.kind in ("kanji", "katakana"):
+    if one.kind in ("ideographs", "loanword"):
         shorter = min(one.key, other.key, key=len)
         return other.kind == one.kind and len(shorter) >= 2 and (one.key in other.key or other.key in one.key)
-    rows = contrasts.SYNONYM.get(one.key)
-    if rows is not None and rows & contrasts.SYNONYM.get(other.key, frozenset()):
+    if one.synonyms and not one.synonyms.isdisjoint(other.synonyms):
         return True
     if one.key[:3] == other.key[:3]:
         return len(one.key) >= 4 and len(other.key) >= 4 and _form_of(one.key, other.key) > 0
-    return one.key[-2:] == other.key[-2:] and opposite(one, other)
+    return one.key[-2:] == other.key[-2:] and opposite(one, other, lang)
 
 
-def opposite(one: Term, other: Term) -> bool:
+def opposite(one: Term, other: Term, lang: str | None) -> bool:
     """True where one of two words is the other with a negative prefix: 対応 and 非対応."""
-    if one.kind == "kanji" or other.kind == "kanji":
+    if one.kind == "ideographs" or other.kind == "ideographs":
         short, long = sorted((one.key, other.key), key=len)
-        return len(short) >= 2 and long[0] in "不無非未" and long[1:] == short
-    return one.key in _negated_forms(other.folded) or other.key in _negated_forms(one.folded)
+        return len(short) >= 2 and long[0] in words(lang).rules.negative_prefixes and long[1:] == short
+    return one.key in _negated_forms(other.folded, lang) or other.key in _negated_forms(one.folded, lang)
 
 
-def agree(one: Term, other: Term) -> bool:
+def agree(one: Term, other: Term, lang: str | None) -> bool:
     """True where both are affirmed or both denied, a negative prefix counting as a denial."""
-    return (bool(one.negated) != bool(other.negated)) == opposite(one, other)
+    return (bool(one.negated) != bool(other.negated)) == opposite(one, other, lang)

@@ -1,32 +1,65 @@
-"""Numbers as they are written in English, Russian and Japanese, with their units."""
+"""Numbers as languages write them, in digits, words and characters, with their units."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar
 
-from pytest_ragbench.judge.local.lexicon import (
-    COUNTERS_JA,
-    MONTH,
-    MULTIPLIER,
-    NUMBER_WORD,
-    UNIT,
-    WEAK_NUMBER_WORD,
-)
+from pytest_ragbench.languages import rules
+from pytest_ragbench.text import fold, is_unspaced
 
-_KANJI = "〇一二三四五六七八九"
-_SCALE_JA = {"十": 10.0, "百": 100.0, "千": 1000.0, "万": 1e4, "億": 1e8, "兆": 1e12}
-_NOT_NUMBERS_JA = re.compile(
-    "十分(?!間|後|前)|一番|一部|一般|一方|一定|一体|一時|一致|一種|一緒|一気|一覧|一旦|一切|一層|一貫|一環|一見|一律|統一|唯一|"
-    "万一|万能|万博|千葉|三角|四角|四季|二酸化|百科|八百屋|九州|四国|三重|五輪|十字"
-)
 _DIGITS = re.compile(
     r"\d+(?:\.\d+){2,}|\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?![.,]?\d)|\d+"
 )
-_JA_NUMBER = re.compile(rf"[\d{_KANJI}十百千万億兆][\d.,{_KANJI}十百千万億兆]*")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORD = re.compile(r"[^\W\d_]+")
 _UNIT_AFTER = re.compile(r"[ -]?(%|[$€₽¥]|[^\W\d_]+)")
 _CURRENCY_BEFORE = re.compile(r"[$€₽¥£] ?$")
+_LONGEST_UNIT = 7
+"""Letters of the longest unit that is written in one run with what follows."""
+
+
+@dataclass(frozen=True)
+class NumberRules:
+    """``numbers.toml``: numbers in words and characters, and units. Forms are casefolded."""
+
+    topic: ClassVar[str] = "numbers"
+
+    words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Value to its words: ``2`` to "two", "twice"."""
+    multipliers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Value to the words that multiply the number before them."""
+    joiners: frozenset[str] = frozenset()
+    """What can stand between the words of a number: "two hundred and five"."""
+    weak_words: frozenset[str] = frozenset()
+    """Words that are numbers only now and then: they can support a claim, but need no support."""
+    units: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The name that all languages share, to its forms."""
+    months: tuple[frozenset[str], ...] = ()
+    """Names from January to December."""
+    capital_months: tuple[frozenset[str], ...] = ()
+    """The same, where they are names only with a capital or beside a number."""
+    ambiguous_months: frozenset[str] = frozenset()
+    """Those of ``capital_months`` that need a number beside them."""
+
+    digits: tuple[str, ...] = ()
+    """Characters for the digits from 0 to 9."""
+    scales: Mapping[str, float] = field(default_factory=dict)
+    """Characters that multiply: 百 by 100."""
+    counters: frozenset[str] = frozenset()
+    """Characters after which, and only after which, a character is a number."""
+    ordinal_marks: frozenset[str] = frozenset()
+    """Characters before an ordinal."""
+    month_mark: str = ""
+    """What a number from 1 to 12 is the number of a month before."""
+    not_months: frozenset[str] = frozenset()
+    """What makes months in the sense of a duration of it."""
+    not_numbers: tuple[str, ...] = ()
+    """Patterns of words that begin with a character for a number and are none."""
+    joined_marks: frozenset[str] = frozenset()
+    """Characters that belong to the unit before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +88,208 @@ class Number:
             if mine < 10_000 or len(digits) > 3:
                 continue
             step = 10.0 ** (len(f"{mine:.0f}") - len(digits))
-            if any(
-                theirs != mine and theirs % step and 0 <= theirs - mine < step for theirs in other.readings
-            ):
-                return True
-            if any(
-                theirs != mine and theirs % step and abs(theirs - mine) <= step / 2
-                for theirs in other.readings
-            ):
-                return True
+            for theirs in other.readings:
+                exact = theirs != mine and theirs % step
+                if exact and (0 <= theirs - mine < step or abs(theirs - mine) <= step / 2):
+                    return True
         return False
 
 
-def numbers(text: str) -> list[Number]:
-    """Numbers of NFKC-normalised ``text``, in order, without overlaps."""
-    found = [*_japanese(text), *_digits(text), *_words(text)]
-    found.sort(key=lambda number: (number.start, -number.end))
-    kept: list[Number] = []
-    for number in found:
-        if not kept or number.start >= kept[-1].end:
-            kept.append(number)
-    return kept
+def numbers(text: str, lang: str | None = None) -> list[Number]:
+    """Numbers of NFKC-normalised ``text``, in order, without overlaps. ``lang``: whose words count in its script."""
+    return _notation(lang).numbers(text)
 
 
-def _digits(text: str) -> list[Number]:
-    found = []
-    for match in _DIGITS.finditer(text):
-        digits = match.group()
-        readings = _readings(digits)
-        end = match.end()
-        if multiplier := re.match(r"[ -]?([^\W\d_]+)\.?", text[end : end + 16]):
-            factor = MULTIPLIER.get(multiplier.group(1).casefold())
-            if factor is not None and multiplier.group(1) != "K":
-                readings = frozenset(round(value * factor, 6) for value in readings)
-                end += multiplier.end()
-        unit, end = _unit(text, match.start(), end)
-        found.append(Number(readings, unit, match.start(), end, text[match.start() : end].strip()))
-    return found
+@cache
+def _notation(lang: str | None) -> _Notation:
+    return _Notation(rules(NumberRules, lang), lang)
+
+
+class _Notation:
+    """Reads numbers by the rules of the languages of a text."""
+
+    def __init__(self, rules: NumberRules, lang: str | None) -> None:
+        self.rules = rules
+        self.lang = lang
+        self.units = {name: name for name in rules.units}
+        self.units |= {form: name for name, forms in rules.units.items() for form in forms}
+        self.values = {word: float(value) for value, words in rules.words.items() for word in words}
+        self.factors = {word: float(value) for value, words in rules.multipliers.items() for word in words}
+        self.months = _by_number(rules.months)
+        self.capital_months = _by_number(rules.capital_months)
+        self.digits = {character: value for value, character in enumerate(rules.digits)}
+        characters = re.escape("".join([*rules.digits, *rules.scales]))
+        self.characters = re.compile(rf"[\d{characters}][\d.,{characters}]*") if characters else None
+        self.not_numbers = re.compile("|".join(rules.not_numbers)) if rules.not_numbers else None
+
+    def numbers(self, text: str) -> list[Number]:
+        found = [*self.in_characters(text), *self.in_digits(text), *self.in_words(text)]
+        found.sort(key=lambda number: (number.start, -number.end))
+        kept: list[Number] = []
+        for number in found:
+            if not kept or number.start >= kept[-1].end:
+                kept.append(number)
+        return kept
+
+    def in_digits(self, text: str) -> list[Number]:
+        found = []
+        for match in _DIGITS.finditer(text):
+            readings = _readings(match.group())
+            end = match.end()
+            if multiplier := re.match(r"[ -]?([^\W\d_]+)\.?", text[end : end + 16]):
+                factor = self.factors.get(multiplier.group(1).casefold())
+                # "300 K" is a temperature.
+                if factor is not None and multiplier.group(1) != "K":
+                    readings = frozenset(round(value * factor, 6) for value in readings)
+                    end += multiplier.end()
+            unit, end = self.unit(text, match.start(), end)
+            found.append(Number(readings, unit, match.start(), end, text[match.start() : end].strip()))
+        return found
+
+    def unit(self, text: str, start: int, end: int) -> tuple[str, int]:
+        """The unit of the number at ``start``..``end`` and where number and unit end."""
+        if before := _CURRENCY_BEFORE.search(text[:start]):
+            sign = before.group().strip()
+            return self.units.get(sign, sign), end
+        after = _UNIT_AFTER.match(text, end)
+        if after is None:
+            return "", end
+        word = after.group(1)
+        folded = fold(word, self.lang)
+        if folded in self.units:
+            return self.units[folded], after.end()
+        latin = re.match("[a-z]+", folded)
+        if latin is not None and latin.group() in self.units and not word.isascii():
+            return self.units[latin.group()], after.start(1) + latin.end()
+        if is_unspaced(word[0]):
+            # The unit and what follows stand in one run.
+            for length in range(_LONGEST_UNIT, 0, -1):
+                split = word[length - 1 : length + 1][-1:] not in self.rules.joined_marks
+                if split and word[:length] in self.units:
+                    return self.units[word[:length]], after.start(1) + length
+        return "", end
+
+    # Characters
+
+    def in_characters(self, text: str) -> list[Number]:
+        """Numbers such as 三百, 3億5000万, and months such as 3月."""
+        found: list[Number] = []
+        if self.characters is None:
+            return found
+        for match in self.characters.finditer(text):
+            run = match.group().rstrip(".,")
+            start, end = match.start(), match.start() + len(run)
+            mark, after = text[end : end + 1], text[end + 1 : end + 2]
+            month = mark != "" and mark == self.rules.month_mark and after not in self.rules.not_months
+            if run[0].isdigit() and run[0].isascii() and self.rules.scales.keys().isdisjoint(run):
+                if month and run.isdigit() and 1 <= int(run) <= 12:
+                    readings = frozenset({float(run)})
+                    found.append(Number(readings, "month", start, end + 1, run + mark))
+                continue
+            if not any(c.isascii() for c in run) and not self._counts(text, start, end):
+                continue
+            value = self.value(run)
+            if value is None:
+                continue
+            unit, end = ("month", end + 1) if month and 1 <= value <= 12 else self.unit(text, start, end)
+            firm = run not in self.rules.weak_words
+            found.append(Number(frozenset({value}), unit, start, end, text[start:end], firm=firm))
+        return found
+
+    def _counts(self, text: str, start: int, end: int) -> bool:
+        """Whether characters for a number are meant as one, told by what stands around them."""
+        if self.not_numbers is not None and self.not_numbers.match(text, start):
+            return False
+        return (
+            text[end : end + 1] in self.rules.counters
+            or (end - start >= 2 and not self.rules.scales.keys().isdisjoint(text[start:end]))
+            or text[start - 1 : start] in self.rules.ordinal_marks
+        )
+
+    def value(self, run: str) -> float | None:
+        """3億5000万, 二十三, 1.5万; None where the run is no number."""
+        total = section = 0.0
+        digits = ""
+        for character in run.replace(",", ""):
+            scale = self.rules.scales.get(character)
+            if scale is None:
+                digits += str(self.digits.get(character, character))
+                continue
+            number = _float(digits)
+            if number is None:
+                return None
+            if scale < 1e4:
+                section += (number or 1.0) * scale
+            else:
+                total += ((section + number) or 1.0) * scale
+                section = 0.0
+            digits = ""
+        rest = _float(digits)
+        return None if rest is None else total + section + rest
+
+    # Words
+
+    def in_words(self, text: str) -> list[Number]:
+        """Numbers such as "twenty-five", and names of months."""
+        found: list[Number] = []
+        pending: list[tuple[re.Match[str], float]] = []
+
+        def flush() -> None:
+            if pending:
+                found.append(self._of_words(text, pending))
+                pending.clear()
+
+        for match in _WORD.finditer(text):
+            word = fold(match.group(), self.lang)
+            month = self.months.get(word) or self.capital_months.get(word)
+            if month is not None:
+                flush()
+                if word in self.months or self._is_month(text, match, word):
+                    readings = frozenset({float(month)})
+                    found.append(Number(readings, "month", match.start(), match.end(), match.group()))
+                continue
+            value = self.values.get(word)
+            if value is None and pending:
+                value = self.factors.get(word)
+            if value is None:
+                if word in self.rules.joiners and pending:
+                    continue
+                flush()
+                continue
+            if pending and not (
+                self._joined(text[pending[-1][0].end() : match.start()])
+                and _extends([number for _, number in pending], value)
+            ):
+                flush()
+            pending.append((match, value))
+        flush()
+        return found
+
+    def _of_words(self, text: str, words: list[tuple[re.Match[str], float]]) -> Number:
+        start, end = words[0][0].start(), words[-1][0].end()
+        firm = len(words) > 1 or fold(words[0][0].group(), self.lang) not in self.rules.weak_words
+        unit, end = self.unit(text, start, end)
+        value = _combine([number for _, number in words])
+        return Number(frozenset({value}), unit, start, end, text[start:end], firm=firm)
+
+    def _joined(self, between: str) -> bool:
+        """Whether nothing but spaces, hyphens and "and" stands between two words of a number."""
+        for word in self.rules.joiners:
+            between = between.replace(word, "")
+        return re.search(r"[^\s-]", between) is None
+
+    def _is_month(self, text: str, match: re.Match[str], word: str) -> bool:
+        """Words such as "may" and "march" are verbs unless a number or a capital says otherwise."""
+        if re.search(r"\d[ .]*$", text[max(0, match.start() - 4) : match.start()]):
+            return True
+        if re.match(r"\.? ?\d", text[match.end() : match.end() + 3]):
+            return True
+        return word not in self.rules.ambiguous_months and match.group()[0].isupper()
+
+
+def _by_number(months: tuple[frozenset[str], ...]) -> dict[str, int]:
+    """Name to number; languages follow each other, twelve by twelve."""
+    return {name: place % 12 + 1 for place, names in enumerate(months) for name in names}
 
 
 def _readings(digits: str) -> frozenset[float]:
@@ -110,146 +308,11 @@ def _readings(digits: str) -> frozenset[float]:
     return frozenset({whole})
 
 
-def _unit(text: str, start: int, end: int) -> tuple[str, int]:
-    """The unit of the number at ``start``..``end`` and where number and unit end."""
-    if before := _CURRENCY_BEFORE.search(text[:start]):
-        return UNIT.get(before.group().strip(), before.group().strip()), end
-    after = _UNIT_AFTER.match(text, end)
-    if after is None:
-        return "", end
-    word = after.group(1)
-    folded = word.casefold().replace("ё", "е")
-    if folded in UNIT:
-        return UNIT[folded], after.end()
-    latin = re.match("[a-z]+", folded)
-    if latin is not None and latin.group() in UNIT and not word.isascii():
-        return UNIT[latin.group()], after.start(1) + latin.end()
-    # Japanese writes the unit and what follows in one run.
-    for length in (7, 6, 5, 4, 3, 2, 1):
-        if (
-            ord(word[0]) > 0x3000
-            and word[:length] in UNIT
-            and not word[length - 1 : length + 1].endswith("ー")
-        ):
-            return UNIT[word[:length]], after.start(1) + length
-    return "", end
-
-
-def _japanese(text: str) -> list[Number]:
-    found = []
-    for match in _JA_NUMBER.finditer(text):
-        run = match.group().rstrip(".,")
-        end = match.start() + len(run)
-        starts_with_digit = run[0].isdigit() and run[0].isascii()
-        kanji_only = not any(c.isascii() for c in run)
-        following = text[end : end + 1]
-        if starts_with_digit and not re.search("[十百千万億兆]", run):
-            if (
-                following == "月"
-                and text[end + 1 : end + 2] != "間"
-                and run.isdigit()
-                and 1 <= int(run) <= 12
-            ):
-                found.append(Number(frozenset({float(run)}), "month", match.start(), end + 1, run + "月"))
-            continue
-        if kanji_only and (
-            _NOT_NUMBERS_JA.match(text, match.start())
-            or (
-                (following not in COUNTERS_JA or not following)
-                and not (len(run) >= 2 and re.search("[十百千万億兆]", run))
-                and text[match.start() - 1 : match.start()] != "第"
-            )
-        ):
-            continue
-        value = _kanji_value(run)
-        if value is None:
-            continue
-        month = following == "月" and text[end + 1 : end + 2] != "間" and 1 <= value <= 12
-        unit, end = ("month", end + 1) if month else _unit(text, match.start(), end)
-        found.append(
-            Number(frozenset({value}), unit, match.start(), end, text[match.start() : end], firm=run != "一")
-        )
-    return found
-
-
-def _kanji_value(run: str) -> float | None:
-    """3億5000万, 二十三, 1.5万; None where the run is no number."""
-    total = section = 0.0
-    digits = ""
-    for character in run.replace(",", ""):
-        if character in _SCALE_JA:
-            scale = _SCALE_JA[character]
-            try:
-                number = float(digits) if digits else 0.0
-            except ValueError:
-                return None
-            if scale < 1e4:
-                section += (number or 1.0) * scale
-            else:
-                total += ((section + number) or 1.0) * scale
-                section = 0.0
-            digits = ""
-        else:
-            digits += str(_KANJI.index(character)) if character in _KANJI else character
+def _float(digits: str) -> float | None:
     try:
-        return total + section + (float(digits) if digits else 0.0)
+        return float(digits) if digits else 0.0
     except ValueError:
         return None
-
-
-def _words(text: str) -> list[Number]:
-    found: list[Number] = []
-    pending: list[tuple[re.Match[str], float]] = []
-
-    def flush() -> None:
-        if not pending:
-            return
-        value = _combine([number for _, number in pending])
-        start, end = pending[0][0].start(), pending[-1][0].end()
-        words = [match.group().casefold().replace("ё", "е") for match, _ in pending]
-        firm = len(words) > 1 or words[0] not in WEAK_NUMBER_WORD
-        unit, end = _unit(text, start, end)
-        found.append(Number(frozenset({value}), unit, start, end, text[start:end], firm=firm))
-        pending.clear()
-
-    for match in re.finditer(r"[^\W\d_]+", text):
-        word = match.group().casefold().replace("ё", "е")
-        if word in MONTH:
-            flush()
-            # "may" and "march" are verbs unless a number or a capital says otherwise.
-            near = re.search(r"\d[ .]*$", text[max(0, match.start() - 4) : match.start()]) or re.match(
-                r"\.? ?\d", text[match.end() : match.end() + 3]
-            )
-            if (
-                near
-                or (word not in ("may", "march", "mar", "мая") and match.group()[0].isupper())
-                or _cyrillic(word)
-            ):
-                found.append(
-                    Number(
-                        frozenset({float(MONTH[word])}), "month", match.start(), match.end(), match.group()
-                    )
-                )
-            continue
-        value = NUMBER_WORD.get(word)
-        if value is None and pending:
-            value = MULTIPLIER.get(word)
-        if value is None:
-            if word == "and" and pending:
-                continue
-            flush()
-            continue
-        if (
-            pending and re.search(r"[^\s-]", text[pending[-1][0].end() : match.start()].replace("and", ""))
-        ) or (pending and not _extends([number for _, number in pending], value)):
-            flush()
-        pending.append((match, value))
-    flush()
-    return found
-
-
-def _cyrillic(word: str) -> bool:
-    return "а" <= word[0] <= "ё"
 
 
 def _extends(values: list[float], value: float) -> bool:

@@ -1,80 +1,58 @@
 """What a sentence says, as far as words show it: terms with weights, polarity and neighbours."""
 
-# ruff: noqa: SIM905
-
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from pytest_ragbench.judge.local import lexicon
+from pytest_ragbench.judge.local.contrasts import contrasts
 from pytest_ragbench.judge.local.numbers import Number, numbers
-from pytest_ragbench.text import sentences, stem
+from pytest_ragbench.judge.local.words import words
+from pytest_ragbench.text import fold, language_to_read, sentences, stem
 
-_FOOTNOTE = re.compile(r"\[(?:注釈 ?|注 ?|note ?)?\d{1,3}\]")
-# Not inside a longer run of the same script.
-_VARIANT = re.compile(
-    "|".join(
-        rf"(?<![ァ-ヶー]){word}(?![ァ-ヶー])" if re.match("[ァ-ヶー]", word) else rf"{word}"
-        for word in sorted(lexicon.VARIANTS_JA, key=len, reverse=True)
-    )
-)
 # "Patch Management: ..." is a title, not a name.
 _HEADING = re.compile(r"[^.:!?]{1,60}:")
-_PIECE = re.compile(
-    r"(?P<kanji>[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|(?P<katakana>[\u30a1-\u30fa\u30fc]+)|"
-    r"(?P<hiragana>[\u3041-\u3096]+)|(?P<word>[^\W_\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+(?:['’](?:s|t|re|ve|ll|d|m)\b)?)"
-    r"|(?P<mark>[,;:.!?()—–、。・「」«»\"])"
-)
-_NEGATIVE_TAIL = re.compile("(?:ない|なかっ|なく|ません|ず(?![つるれ])|ぬ$)")
-_NOT_NEGATIVE = re.compile(
-    "おこない|おこなく|うしな|ともな|すくな|まかな|あぶな|きたな|そこな|つなが|少な|まずは|必ず|わず"
-    "|なければな|なくてはな|ないといけ|なくては|しかな|だけでな|のみならず|かもしれ|に過ぎな|にすぎな|ないよう"
-)
-_PREPOSITIONS = frozenset(
-    (
-        "of in on at by for with from to into onto as about over under between through during before "
-        "after than against toward towards via without в во на с со к ко у из от до по за под над о об "
-        "для без через перед между при про чем против вместо"
-    ).split()
-)
-_JOINS = frozenset("and but while whereas or и а но или".split())
-_SUBJECT_JA = ("が", "は", "も")
+_CLAUSE_MARKS = ",;:()—–、。!?"
+_MARKS_BEFORE_CAPITAL = '.!?:"«('
+
 WEIGHT = {
     "word": 1.0,
     "name": 1.4,
     "number": 1.4,
-    "katakana": 1.2,
-    "hiragana": 0.5,
+    "loanword": 1.2,
+    "grammar": 0.5,
     "stop": 0.12,
 }
-
-
+WEIGHT_OF_IDEOGRAPH = 0.6
+"""Of each in a run, up to :data:`MOST_OF_IDEOGRAPHS` in all."""
+MOST_OF_IDEOGRAPHS = 2.4
 MOST_WORDS = 300
 """Content words of one sentence that are compared pair by pair; no sentence meant for reading has more."""
 
 
 @dataclass(slots=True)
 class Term:
-    """A word, a name, a number or a run of Japanese letters, at its place in a sentence."""
+    """A word, a name, a number or a run of letters written without spaces, at its place in a sentence."""
 
     key: str
     text: str
     kind: str
+    """A key of :data:`WEIGHT`, or ``ideographs``."""
     weight: float
     index: int
     """Place among all terms of the sentence."""
     clause: int
     """Number of the clause, counted by commas and the like."""
     link: str = ""
-    """The preposition before it (en, ru) or the particle after it (ja)."""
+    """The preposition before it, or the particle after it."""
     negated: str = ""
     """"not" or "without" where it is denied."""
     number: Number | None = None
     folded: str = ""
+    synonyms: frozenset[str] = frozenset()
+    """Rows of synonyms that the word stands in."""
 
     @property
     def content(self) -> bool:
@@ -88,6 +66,8 @@ class Sentence:
     text: str
     folded: str
     terms: list[Term]
+    lang: str | None = None
+    """Whose words it was read by; None where the languages known share no script."""
     content: list[Term] = field(default_factory=list)
     keys: frozenset[str] = frozenset()
     numbers: list[Number] = field(default_factory=list)
@@ -106,30 +86,31 @@ class Chunk:
 @lru_cache(maxsize=512)
 def analyse_chunk(text: str) -> Chunk:
     """The chunk with its sentences analysed. Cached: a chunk is asked about once for every claim."""
-    parts = [analyse(sentence) for sentence in sentences(clean(text))] or [analyse(text)]
+    lang = language_to_read(text)
+    parts = [analyse(sentence, lang) for sentence in sentences(clean(text, lang))] or [analyse(text, lang)]
     stems: dict[str, list[str]] = {}
     for key in sorted({term.key for part in parts for term in part.terms if len(term.key) >= 3}):
         stems.setdefault(key[:3], []).append(key)
     return Chunk(parts, "\n".join(part.folded for part in parts), stems)
 
 
-def clean(text: str) -> str:
-    """NFKC without footnote marks, Markdown emphasis and typographic variants."""
-    text = unicodedata.normalize("NFKC", _FOOTNOTE.sub("", text)).replace("’", "'")
-    text = _VARIANT.sub(lambda match: lexicon.VARIANTS_JA[match.group()], text)
-    return re.sub(r"\*\*|__|`", "", re.sub(r" n't\b", "n't", text))
+def clean(text: str, lang: str | None = None) -> str:
+    """NFKC without footnote marks, Markdown emphasis and variants of spelling."""
+    return words(lang or language_to_read(text)).clean(text)
 
 
 @lru_cache(maxsize=8192)
-def analyse(sentence: str) -> Sentence:
+def analyse(sentence: str, lang: str | None = None) -> Sentence:
     """Terms of one sentence (or claim). Cached."""
-    reader = _Reader(clean(sentence))
+    lang = lang or language_to_read(sentence)
+    reader = _Reader(clean(sentence, lang), lang)
     reader.read()
-    folded = reader.text.casefold().replace("ё", "е")
+    folded = fold(reader.text, lang)
     return Sentence(
         text=reader.text,
         folded=folded,
         terms=reader.terms,
+        lang=lang,
         content=[term for term in reader.terms if term.content][:MOST_WORDS],
         keys=frozenset(term.key for term in reader.terms),
         numbers=reader.numbers,
@@ -140,9 +121,13 @@ def analyse(sentence: str) -> Sentence:
 class _Reader:
     """Reads a sentence from left to right and keeps what the words before say about the next one."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, lang: str | None) -> None:
         self.text = text
-        self.numbers = numbers(text)
+        self.lang = lang
+        self.words = words(lang)
+        self.rules = self.words.rules
+        self.synonyms = contrasts(lang).synonyms
+        self.numbers = numbers(text, lang)
         self.terms: list[Term] = []
         self.clause = 0
         self.link = ""
@@ -155,7 +140,7 @@ class _Reader:
     def read(self) -> None:
         waiting = list(reversed(self.numbers))
         done = 0
-        for piece in _PIECE.finditer(self.text):
+        for piece in self.words.pieces.finditer(self.text):
             if piece.end() <= done:
                 continue
             if waiting and piece.end() > waiting[-1].start:
@@ -170,10 +155,10 @@ class _Reader:
                 self.mark(surface)
             elif piece.lastgroup == "word":
                 self.word(surface, piece.end())
-            elif piece.lastgroup == "hiragana":
-                self.hiragana(surface, piece)
+            elif piece.lastgroup == "grammar":
+                self.grammar(surface, piece)
             else:
-                self.run(surface, piece.lastgroup or "kanji")
+                self.run(surface, piece.lastgroup or "ideographs")
 
     def add(self, key: str, text: str, kind: str, weight: float, **more: Any) -> None:
         self.terms.append(Term(key, text, kind, weight, len(self.terms), self.clause, **more))
@@ -187,34 +172,43 @@ class _Reader:
         self.link, self.first = "", False
 
     def mark(self, mark: str) -> None:
-        if mark in ",;:()—–、。!?":
+        if mark in _CLAUSE_MARKS:
             self.clause += 1
             self.denied = self.link = ""
-        if mark in '.!?:"«(':
+        if mark in _MARKS_BEFORE_CAPITAL:
             self.first = True
 
     def word(self, surface: str, end: int) -> None:
-        word = surface.casefold().replace("ё", "е")
-        bare = word.removesuffix("n't") if word.endswith("n't") else re.sub(r"'\w+$", "", word)
-        if word in lexicon.NEGATION_EN or word in lexicon.NEGATION_RU or word.endswith("n't"):
-            if not self.text[end : end + 8].lstrip().casefold().startswith(("only", "только")):
-                self.denied = "without" if word in ("without", "без") else "not"
+        word = fold(surface, self.lang)
+        if self.words.denies(word):
+            if not self.text[end : end + 8].lstrip().casefold().startswith(self.rules.only):
+                self.denied = "without" if word in self.rules.without else "not"
             self.add(word, surface, "stop", WEIGHT["stop"])
             return
-        if word in _JOINS:
+        bare = self.words.bare(word)
+        if word in self.rules.joins:
             self.clause += 1
-        if word in ("but", "но", "а"):
+        if word in self.rules.turns:
             self.denied = ""
-        if bare in _PREPOSITIONS:
+        if bare in self.rules.prepositions:
             self.link = bare
-        if bare in lexicon.STOP_EN or bare in lexicon.STOP_RU:
-            self.add(stem(bare), surface, "stop", WEIGHT["stop"], folded=bare)
-            self.first = self.first and bare in ("the", "a", "an")
+        if bare in self.rules.stop:
+            self.add(stem(bare, self.lang), surface, "stop", WEIGHT["stop"], folded=bare)
+            self.first = self.first and bare in self.rules.articles
             return
         name = self.is_name(surface, end) or any(character.isdigit() for character in bare)
-        key = stem(bare)
         kind = "name" if name else "word"
-        self.add(key, surface, kind, WEIGHT[kind], link=self.link, negated=self.denied, folded=bare)
+        key = stem(bare, self.lang)
+        self.add(
+            key,
+            surface,
+            kind,
+            WEIGHT[kind],
+            link=self.link,
+            negated=self.denied,
+            folded=bare,
+            synonyms=self.synonyms.get(key, frozenset()),
+        )
         self.denied = self.link = ""
         self.first = False
 
@@ -228,60 +222,29 @@ class _Reader:
             self.text[end + 1].isupper() and self.text[end + 2 : end + 3].islower()
         )
 
-    def hiragana(self, surface: str, piece: re.Match[str]) -> None:
+    def grammar(self, surface: str, piece: re.Match[str]) -> None:
+        """A run of grammar letters: it says the role of the word before it, and may hold words itself."""
         if self.terms and self.terms[-1].kind != "stop":
             previous = self.terms[-1]
             around = self.text[max(0, piece.start() - 1) : piece.end() + 2]
-            if _NEGATIVE_TAIL.search(surface) and not _NOT_NEGATIVE.search(around):
+            if self.words.denies_before(surface, around):
                 previous.negated = "not"
-            previous.link = previous.link or _particle(surface)
-        for word in _kana_words(surface):
-            self.add(word, word, "hiragana", WEIGHT["hiragana"], folded=word)
+            previous.link = previous.link or self.words.particle(surface)
+        for word in self.words.words_in_grammar(surface):
+            self.add(word, word, "grammar", WEIGHT["grammar"], folded=word)
         self.first = False
 
     def run(self, surface: str, kind: str) -> None:
-        """A run of kanji or katakana; kanji weigh by their number."""
-        time = next((word for word in lexicon.TIME_JA if surface.startswith(word) and surface != word), "")
+        """A run of ideographs or a loan word; ideographs weigh by their number."""
+        time = next((t for t in self.rules.time_words if surface.startswith(t) and surface != t), "")
         if time:
-            self.add(time, time, kind, WEIGHT["katakana"], folded=time)
+            self.add(time, time, kind, WEIGHT["loanword"], folded=time)
             surface = surface.removeprefix(time)
-        if surface in lexicon.GENERIC_JA:
+        if surface in self.rules.generic:
             weight = 0.2
-        elif kind == "katakana":
-            weight = WEIGHT["katakana"] if len(surface) > 1 else 0.3
+        elif kind == "loanword":
+            weight = WEIGHT["loanword"] if len(surface) > 1 else 0.3
         else:
-            weight = min(2.4, 0.6 * len(surface))
+            weight = min(MOST_OF_IDEOGRAPHS, WEIGHT_OF_IDEOGRAPH * len(surface))
         self.add(surface, surface, kind, weight, folded=surface)
         self.first = False
-
-
-_PARTICLES = "から より まで によって により が は を に へ と も の で".split()
-
-
-def _particle(tail: str) -> str:
-    """The case particle that a hiragana run begins with; topic and subject are one."""
-    for particle in _PARTICLES:
-        if tail.startswith(particle):
-            return "が" if particle in _SUBJECT_JA else "により" if particle == "によって" else particle
-    return ""
-
-
-@lru_cache(maxsize=8192)
-def _kana_words(run: str) -> tuple[str, ...]:
-    """What is left of a hiragana run once grammar is taken off: words of three letters and more."""
-    found: list[str] = []
-    pending = ""
-    position = 0
-    while position < len(run):
-        grammar = next((piece for piece in lexicon.GRAMMAR_JA if run.startswith(piece, position)), None)
-        if grammar is not None and (len(grammar) > 1 or not pending):
-            if len(pending) >= 2:
-                found.append(pending)
-            pending = ""
-            position += len(grammar)
-        else:
-            pending += run[position]
-            position += 1
-    if len(pending) >= 2:
-        found.append(pending)
-    return tuple(found)

@@ -1,0 +1,178 @@
+"""The small words of a sentence, by the rules of its languages, and how it is cut into words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import ClassVar
+
+from pytest_ragbench.languages import rules
+
+
+@dataclass(frozen=True)
+class WordRules:
+    """``words.toml``: words that carry grammar, and how words are told apart. Forms are casefolded."""
+
+    topic: ClassVar[str] = "words"
+
+    stop: frozenset[str] = frozenset()
+    """Words without content."""
+    negations: frozenset[str] = frozenset()
+    negative_endings: tuple[str, ...] = ()
+    """Endings that deny: ``n't``."""
+    without: frozenset[str] = frozenset()
+    """Those of ``negations`` that say that something is lacking."""
+    only: tuple[str, ...] = ()
+    """Words after which a negation denies nothing: "not only"."""
+    negative_prefixes: tuple[str, ...] = ()
+    """What turns a word into its opposite: ``un``, 不."""
+    prepositions: frozenset[str] = frozenset()
+    joins: frozenset[str] = frozenset()
+    """Words that begin a clause."""
+    turns: frozenset[str] = frozenset()
+    """Those of ``joins`` after which a denial is over."""
+    articles: frozenset[str] = frozenset()
+    clitics: tuple[str, ...] = ()
+    """What belongs to the word before it, behind an apostrophe: ``s``, ``ll``."""
+    footnotes: tuple[str, ...] = ()
+    """Words before the number of a footnote: ``[note 1]``."""
+    spellings: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """One spelling of a word, to the others."""
+
+    # Writing without spaces: a run of letters is cut by the kind of its characters.
+    ideographs: str = ""
+    """Characters of content words, as a character class."""
+    loan_letters: str = ""
+    """Letters of loan words and names."""
+    grammar_letters: str = ""
+    """Letters of endings, particles and some words."""
+    separators: str = ""
+    """Characters that no word with spaces around it has."""
+    grammar: frozenset[str] = frozenset()
+    """What grammar letters say without content; the longest that fits is taken off."""
+    time_words: tuple[str, ...] = ()
+    """Words that run into the next one."""
+    generic: frozenset[str] = frozenset()
+    """Runs of ideographs that carry little."""
+    particles: tuple[str, ...] = ()
+    """At the beginning of a run of grammar letters; the first that fits."""
+    same_particles: Mapping[str, str] = field(default_factory=dict)
+    """Particles that count as another."""
+    subject: str = ""
+    """The particle of the subject."""
+    negative_tails: tuple[str, ...] = ()
+    """Patterns of endings that deny the word before them."""
+    not_negative: tuple[str, ...] = ()
+    """Patterns of what only looks so."""
+
+
+@cache
+def words(lang: str | None) -> Words:
+    """The words of the languages that a text in ``lang`` is read by."""
+    return Words(rules(WordRules, lang))
+
+
+class Words:
+    """Word rules, ready to be looked up."""
+
+    def __init__(self, rules: WordRules) -> None:
+        self.rules = rules
+        self.pieces = _pieces(rules)
+        longest_first = sorted(rules.grammar, key=len, reverse=True)
+        self._grammar = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        self._footnote = re.compile(rf"\[(?:(?:{_any(rules.footnotes)}) ?)?\d{{1,3}}\]")
+        self._detached = re.compile(rf" ({_any(rules.negative_endings)})\b")
+        self._spelling = {form: word for word, forms in rules.spellings.items() for form in forms}
+        self._spelling_letters = frozenset(form[0] for form in self._spelling)
+        self._spelt = re.compile("|".join(self._alone(form) for form in _longest(self._spelling)) or "(?!)")
+        self._ideograph = re.compile(f"[{rules.ideographs}]" if rules.ideographs else "(?!)")
+        self._negative_tail = re.compile("|".join(rules.negative_tails) or "(?!)")
+        self._not_negative = re.compile("|".join(rules.not_negative) or "(?!)")
+        self.words_in_grammar = lru_cache(maxsize=8192)(self._words_in_grammar)
+
+    def _alone(self, form: str) -> str:
+        """A pattern for the form; one in loan letters is no part of a longer run of them."""
+        letters = self.rules.loan_letters
+        if letters and re.match(f"[{letters}]", form):
+            return rf"(?<![{letters}]){form}(?![{letters}])"
+        return re.escape(form)
+
+    def clean(self, text: str) -> str:
+        """NFKC without footnote marks, Markdown emphasis and variants of spelling."""
+        text = unicodedata.normalize("NFKC", self._footnote.sub("", text)).replace("’", "'")
+        if not self._spelling_letters.isdisjoint(text):  # the pattern is slow
+            text = self._spelt.sub(lambda match: self._spelling[match.group()], text)
+        return re.sub(r"\*\*|__|`", "", self._detached.sub(r"\1", text))
+
+    def has_ideographs(self, text: str) -> bool:
+        return self._ideograph.search(text) is not None
+
+    def denies(self, word: str) -> bool:
+        """Whether the word denies what follows it."""
+        return word in self.rules.negations or word.endswith(self.rules.negative_endings)
+
+    def bare(self, word: str) -> str:
+        """The word without what hangs on it by an apostrophe."""
+        for ending in self.rules.negative_endings:
+            if word.endswith(ending):
+                return word.removesuffix(ending)
+        return re.sub(r"'\w+$", "", word)
+
+    def denies_before(self, tail: str, around: str) -> bool:
+        """Whether a run of grammar letters denies the word before it; ``around``: with a letter on each side."""
+        return self._negative_tail.search(tail) is not None and self._not_negative.search(around) is None
+
+    def particle(self, tail: str) -> str:
+        """The case particle that a run of grammar letters begins with; topic and subject are one."""
+        found = next((each for each in self.rules.particles if tail.startswith(each)), "")
+        return self.rules.same_particles.get(found, found)
+
+    def _words_in_grammar(self, run: str) -> tuple[str, ...]:
+        """What is left of a run of grammar letters once grammar is taken off: words of two letters and more."""
+        found: list[str] = []
+        pending = ""
+        position = 0
+        while position < len(run):
+            grammar = self._grammar.match(run, position)
+            if grammar is not None and (len(grammar.group()) > 1 or not pending):
+                if len(pending) >= 2:
+                    found.append(pending)
+                pending = ""
+                position = grammar.end()
+            else:
+                pending += run[position]
+                position += 1
+        if len(pending) >= 2:
+            found.append(pending)
+        return tuple(found)
+
+
+def _pieces(rules: WordRules) -> re.Pattern[str]:
+    """What a sentence is made of; the name of the group tells its kind."""
+    runs = [
+        f"(?P<{name}>[{letters}]+)|"
+        for name, letters in (
+            ("ideographs", rules.ideographs),
+            ("loanword", rules.loan_letters),
+            ("grammar", rules.grammar_letters),
+        )
+        if letters
+    ]
+    clitic = rf"(?:['’](?:{_any(rules.clitics)})\b)?"
+    return re.compile(
+        "".join(runs)
+        + rf"(?P<word>[^\W_{rules.separators}]+{clitic})"
+        + r"|(?P<mark>[,;:.!?()—–、。・「」«»\"])"
+    )
+
+
+def _any(words: tuple[str, ...]) -> str:
+    """A pattern for one of the words; for none of them, one that never matches."""
+    return "|".join(re.escape(word) for word in words) or "(?!)"
+
+
+def _longest(words: Mapping[str, str]) -> list[str]:
+    return sorted(words, key=len, reverse=True)
