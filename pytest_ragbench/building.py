@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,14 +117,10 @@ def retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
 def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     if value is None:
         value = settings.rag.retriever
-    if isinstance(value, (str, Mapping)):
-        from pytest_ragbench.rag.specs import retriever_of
-
-        return retriever_of(value, engine, settings)
     if value is not None:
         from pytest_ragbench.rag import retriever_from
 
-        return retriever_from(value, engine)
+        return retriever_from(value, engine, settings)
     if settings.rag.url is None:
         raise UsageError(
             "no RAG service is configured: give --rag-url URL, set RAGBENCH_RAG_URL, write url in the [rag] "

@@ -11,6 +11,7 @@ The built-in ones come through the same table.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -38,7 +39,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     },
     "retriever": {
         "asgi": "pytest_ragbench.rag.asgi:named_retriever",
-        "chat": "pytest_ragbench.rag.specs:chat_retriever",
+        "chat": "pytest_ragbench.rag.choose:chat_retriever",
         "command": "pytest_ragbench.rag.command:named_retriever",
     },
 }
@@ -68,6 +69,26 @@ def spec_of(text: str, engine: Engine, settings: Settings, environ: Mapping[str,
     """The line, taken apart at its first colon."""
     name, _, rest = (part.strip() for part in text.partition(":"))
     return Spec(text, name, rest, engine, settings, environ)
+
+
+def made(kind: Kind, text: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Any:
+    """The judge or embedder that a line names.
+
+    A provider in the settings may be called like a built-in one, and is meant then; it speaks OpenAI's API.
+
+    Raises
+    ------
+    UsageError
+        Nothing is called so.
+    """
+    spec = spec_of(text, engine, settings, environ)
+    make = maker(kind, spec.name if spec.name not in settings.providers else "openai")
+    if make is None:
+        known = list(dict.fromkeys([*names(kind), *settings.providers]))
+        close = difflib.get_close_matches(spec.name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise UsageError(f"{kind} {text!r}: there is no provider {spec.name!r}; {hint}")
+    return make(spec)
 
 
 def maker(kind: Kind, name: str) -> Maker | None:

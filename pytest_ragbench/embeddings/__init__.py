@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings.base import Embedder
     from pytest_ragbench.embeddings.callables import callable_embedder
+    from pytest_ragbench.embeddings.choose import embedder_from
     from pytest_ragbench.embeddings.local import local_embedder
     from pytest_ragbench.embeddings.openai import openai_embedder
     from pytest_ragbench.embeddings.sentence_transformers import sentence_transformers_embedder
-    from pytest_ragbench.embeddings.sources import embedder_from
 
 __all__ = [
     "Embedder",
@@ -28,7 +28,7 @@ __all__ = [
 _HOME = {
     "Embedder": "base",
     "callable_embedder": "callables",
-    "embedder_from": "sources",
+    "embedder_from": "choose",
     "local_embedder": "local",
     "openai_embedder": "openai",
     "sentence_transformers_embedder": "sentence_transformers",

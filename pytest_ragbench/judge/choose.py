@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytest_ragbench.engine.recording import load
 from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.judge.callable import callable_judge
+from pytest_ragbench.judge.fallback import FallbackJudge
+from pytest_ragbench.judge.panel import Kind, Panel
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.providers import maker, names, spec_of
+from pytest_ragbench.providers import made
 from pytest_ragbench.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
-    from pytest_ragbench.judge.panel import Kind
 
 
 def judge_from(
@@ -55,8 +57,6 @@ def judge_from(
     if isinstance(value, Judge):
         return value
     if callable(value):
-        from pytest_ragbench.judge.callable import callable_judge
-
         return callable_judge(value, engine=engine)
     raise UsageError(
         f"a judge must be 'local', 'PROVIDER:MODEL', a function of chat messages or an object with "
@@ -79,9 +79,8 @@ def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) 
         return _panel(members, "panel", settings)
     judge = _named(configured_judge(settings, environ), engine, settings, environ)
     if settings.judge_fallback is not None:
-        from pytest_ragbench.judge.fallback import FallbackJudge
-
-        judge = FallbackJudge(judge, _named(settings.judge_fallback, engine, settings, environ), engine)
+        fallback = _named(settings.judge_fallback, engine, settings, environ)
+        judge = FallbackJudge(judge, fallback, engine)
     kinds: tuple[tuple[Literal["confirm", "cascade", "dual"], str | None], ...] = (
         ("confirm", settings.judge_confirm),
         ("cascade", settings.judge_cascade),
@@ -94,8 +93,6 @@ def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) 
 
 
 def _panel(members: tuple[Judge, ...], kind: Kind, settings: Settings) -> Judge:
-    from pytest_ragbench.judge.panel import Panel
-
     how = settings.panel
     return Panel(members, kind, how.aggregate, how.tolerance, how.margin, how.swap_roles)
 
@@ -135,20 +132,10 @@ def _was_recorded(settings: Settings, provider: str) -> bool:
     """Whether the recording to replay has verdicts of this provider: its key need not be there then."""
     if not settings.replays("judge"):
         return False
-    from pytest_ragbench.engine.recording import load
-
     entries = load(Path(str(settings.replay)).expanduser())
     return any(entry["kind"] == "judge" and entry["provider"] == provider for entry in entries)
 
 
 def _named(name: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Judge:
-    spec = spec_of(name, engine, settings, environ)
-    # A configured provider may be called like a built-in judge, and is meant then.
-    make = maker("judge", spec.name if spec.name not in settings.providers else "openai")
-    if make is None:
-        known = list(dict.fromkeys([*names("judge"), *settings.providers]))
-        close = difflib.get_close_matches(spec.name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-        raise UsageError(f"judge {name!r}: there is no provider {spec.name!r}; {hint}")
-    judge: Judge = make(spec)
+    judge: Judge = made("judge", name, engine, settings, environ)
     return judge

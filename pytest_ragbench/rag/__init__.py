@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_ragbench.rag.base import Retriever, ask_all
     from pytest_ragbench.rag.callables import CallableRetriever
+    from pytest_ragbench.rag.choose import retriever_from
     from pytest_ragbench.rag.http import HttpRetriever, http_retriever
-    from pytest_ragbench.rag.sources import retriever_from
 
 __all__ = [
     "CallableRetriever",
@@ -29,7 +29,7 @@ _HOME = {
     "Retriever": "base",
     "ask_all": "base",
     "http_retriever": "http",
-    "retriever_from": "sources",
+    "retriever_from": "choose",
 }
 
 

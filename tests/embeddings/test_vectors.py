@@ -99,7 +99,7 @@ def test_a_callable_that_fails(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("loacl", "no provider 'loacl' is configured"),
+        ("loacl", "no provider 'loacl'; did you mean 'local'"),
         ("sentence-transformers", "names no model"),
         ("openai", "embedding_model"),
         ("openai:m", "OPENAI_API_KEY"),

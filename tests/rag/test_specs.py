@@ -158,7 +158,7 @@ def test_a_chat_endpoint_that_returns_contexts(engine: Engine) -> None:
         ("localhost:8080", "can't import localhost"),
         ("ragapp", "must be a URL"),
         ("ragapp:nothing", "has no 'nothing'"),
-        ("ragapp:broken", "a int is no retriever"),
+        ("ragapp:broken", "a int can't be a retriever"),
         ("nowhere:app", "can't import nowhere"),
         ("command:no-such-program-here x", "there is no program"),
         ("command:echo 'x", "closing quotation"),

@@ -1,4 +1,4 @@
-"""A retriever from one line of configuration."""
+"""A retriever from a line of configuration, or from whatever a test's fixture gives."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.providers import Spec, maker, spec_of
 from pytest_ragbench.rag.base import Retriever
+from pytest_ragbench.rag.callables import CallableRetriever
 from pytest_ragbench.rag.http import http_retriever
 from pytest_ragbench.rag.imported import imported
-from pytest_ragbench.rag.sources import retriever_from
+from pytest_ragbench.rag.stacks import adapted
 from pytest_ragbench.settings import RagSettings, Settings
 
 if TYPE_CHECKING:
@@ -25,41 +26,59 @@ _FORMS = (
 )
 
 
-def retriever_of(
-    spec: str | Mapping[str, Any],
-    engine: Engine,
-    settings: Settings,
-    environ: Mapping[str, str] = os.environ,
+def retriever_from(
+    value: object, engine: Engine, settings: Settings | None = None, environ: Mapping[str, str] = os.environ
 ) -> Retriever:
-    """The retriever that a line of configuration or a mapping stands for.
+    """The retriever that a line of configuration, or whatever a test's fixture gives, stands for.
 
     Parameters
     ----------
-    spec
-        The URL of a service; ``"asgi:MODULE:APP"``; ``"chat:PROVIDER:MODEL"`` for an OpenAI-compatible chat endpoint
-        that returns contexts; ``"command:..."``; what another package brings (:mod:`pytest_ragbench.providers`);
-        ``"MODULE:OBJECT"``, where the object is whatever the fixture ``retriever`` may return; or keys of ``[rag]``
-        that differ from the configured ones.
+    value
+        A retriever; a function of the question; an object of LangChain, LlamaIndex or Haystack (see
+        :func:`~pytest_ragbench.rag.stacks.adapted`); keys of ``[rag]`` that differ from the configured ones; or one
+        of these lines: the URL of a service, ``"asgi:MODULE:APP"``, ``"chat:PROVIDER:MODEL"`` for an
+        OpenAI-compatible chat endpoint that returns contexts, ``"command:..."``, what another package brings
+        (:mod:`pytest_ragbench.providers`), ``"MODULE:OBJECT"`` for an object of the first kinds.
     settings
-        The keys of ``rag`` hold for all of these but an object.
+        The keys of ``rag`` hold for all services.
 
     Raises
     ------
     UsageError
-        Unreadable, or an object that can't be imported or can't be a retriever.
+        Unreadable, an object that can't be imported, or something else.
     """
-    if isinstance(spec, Mapping):
-        return _service({**_given(settings.rag), **spec}, f"retriever {dict(spec)!r}", engine, settings)
-    if spec.startswith(("http://", "https://")):
-        return _service({**_given(settings.rag), "url": spec}, f"retriever {spec!r}", engine, settings)
-    named = spec_of(spec, engine, settings, environ)
-    if (make := maker("retriever", named.name)) is not None:
-        made: Retriever = make(named)
+    settings = settings or Settings()
+    if isinstance(value, str):
+        return _named(value, engine, settings, environ)
+    if isinstance(value, Mapping):
+        return _service({**_given(settings.rag), **value}, f"retriever {dict(value)!r}", engine, settings)
+    if isinstance(value, type):
+        raise UsageError(f"the retriever is the class {value.__name__}; give an instance of it")
+    stack = adapted(value)
+    if isinstance(value, Retriever) and stack is None:
+        return value
+    if stack is not None:
+        function, name = stack
+        return CallableRetriever(function, engine, name=name)
+    if callable(value):
+        return CallableRetriever(value, engine)
+    raise UsageError(
+        f"a {type(value).__name__} can't be a retriever; give a URL, a function of the question, or an object "
+        f"with a name and an async method ask(question)"
+    )
+
+
+def _named(text: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Retriever:
+    if text.startswith(("http://", "https://")):
+        return _service({**_given(settings.rag), "url": text}, f"retriever {text!r}", engine, settings)
+    spec = spec_of(text, engine, settings, environ)
+    if (make := maker("retriever", spec.name)) is not None:
+        made: Retriever = make(spec)
         return made
-    module, colon, attribute = spec.partition(":")
+    module, colon, attribute = text.partition(":")
     if not colon or not attribute or not module.replace(".", "").isidentifier():
-        raise UsageError(f"retriever {spec!r} must be a URL (http:// or https://) or {_FORMS}")
-    return retriever_from(imported(spec), engine)
+        raise UsageError(f"retriever {text!r} must be a URL (http:// or https://) or {_FORMS}")
+    return retriever_from(imported(text), engine, settings, environ)
 
 
 def chat_retriever(spec: Spec) -> Retriever:
@@ -105,7 +124,7 @@ def _service(keys: dict[str, Any], where: str, engine: Engine, settings: Setting
         raise UsageError(f"{where}: {name}: {said}") from None
     if rag.retriever is not None:
         without = rag.model_copy(update={"retriever": None})
-        return retriever_of(rag.retriever, engine, settings.model_copy(update={"rag": without}))
+        return retriever_from(rag.retriever, engine, settings.model_copy(update={"rag": without}))
     if rag.url is None:
         raise UsageError(f"{where}: needs a url")
     return http_retriever(rag, engine)
