@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pytest_ragbench.gates.intervals import mean_bounds
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate
+from pytest_ragbench.model.report import SampleRecord, ScoreRecord, TestRecord
 
 ABSOLUTE = ("faithfulness mean >= 0.85", "faithfulness >= 0.85 with 95% confidence", "faithfulness >= 0.85")
 PROMISED = {
@@ -42,14 +43,14 @@ RHO_PAIRED = 1 - NOISE**2 / (BASE * (1 - BASE) * INNER)
 REGRESSION = "faithfulness no worse than baseline by more than 0.02"
 
 
-def results(scores: Sequence[float]) -> list[dict[str, Any]]:
+def results(scores: Sequence[float]) -> list[TestRecord]:
     return [
-        {
-            "test": f"t.py::t[{place}]",
-            "outcome": "passed",
-            "samples": [{"id": f"q{place}", "question": f"{place}?"}],
-            "scores": [{"metric": "faithfulness", "tier": "generation", "sample": 0, "value": float(score)}],
-        }
+        TestRecord(
+            test=f"t.py::t[{place}]",
+            outcome="passed",
+            samples=(SampleRecord(id=f"q{place}", question=f"{place}?"),),
+            scores=(ScoreRecord(metric="faithfulness", tier="generation", sample=0, value=float(score)),),
+        )
         for place, score in enumerate(scores)
     ]
 
@@ -171,8 +172,7 @@ def several(rng: np.random.Generator, runs: int) -> None:
             for into in (old, new):
                 noisy = base + rng.normal(0, NOISE, 50)
                 for result in results(noisy):
-                    result["scores"][0]["metric"] = name
-                    into.append(result)
+                    into.append(replace(result, scores=(replace(result.scores[0], metric=name),)))
         verdicts = evaluate(rules, Observations(new), Conditions(baseline=Baseline(Observations(old))))
         failed += any(verdict.outcome == "FAIL" for verdict in verdicts)
     print(f"  six metrics, nothing changed, any fails: {share(failed, runs, 0.038)}")

@@ -156,6 +156,13 @@ OPTIONS = (
     ),
     Option("--ragbench-json", "FILE", "Write results to FILE as they come."),
     Option(
+        "--ragbench-report",
+        "NAME=FILE",
+        "Write a report in the format NAME: json, csv, html, markdown, history, or one that an installed package "
+        "adds (entry point group ragbench.reports). May be given several times.",
+        repeats=True,
+    ),
+    Option(
         "--ragbench-report-replies",
         "N",
         "Characters of each judge's reply that the reports hold; 0: none. Default: 2000.",

@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_ragbench.gates.observations import Key, Observations, Sample
 from pytest_ragbench.gates.paired import LEVEL, fisher, mcnemar, sign_flip
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import ComparisonRecord, MetricComparison, MovedRecord, RunReport
 from pytest_ragbench.model.thresholds import Scale
-
-if TYPE_CHECKING:
-    from pytest_ragbench.model.report import RunReport
 
 _SAME = 1e-9
 
@@ -88,9 +86,7 @@ def read_baseline(given: str | Path, *, base: Path | None = None, history: Path 
 
 def baseline_of(report: RunReport, *, name: str) -> Baseline:
     """The baseline in a report that has been read."""
-    from pytest_ragbench.report.writing import as_dict
-
-    observed = Observations(as_dict(result) for result in report.results)
+    observed = Observations(report.results)
     preflight = report.preflight.fingerprint if report.preflight else None
     return Baseline(observed, report.run.prompts, preflight, name)
 
@@ -160,20 +156,25 @@ class Comparison:
             if names:
                 yield f"  {word}: {', '.join(names[:10])}" + (" ..." if len(names) > 10 else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "n_pairs": len(self.pairs),
-            "n_changed": self.n_changed,
-            "mean_difference": self.mean if self.pairs else None,
-            "p": self.p if self.pairs else None,
-            "method": self.method,
-            "incomparable": list(self.differences),
-            "notes": list(self.notes),
-            "moved": [{"question": name, "old": old, "new": new} for name, old, new in self.moved(10)],
-            "broken": list(self.broken),
-            "mended": list(self.mended),
-        }
+    def record(self) -> ComparisonRecord:
+        """As a report has it."""
+        return ComparisonRecord(
+            n_pairs=len(self.pairs),
+            n_changed=self.n_changed,
+            mean_difference=self.mean if self.pairs else None,
+            p=float(self.p) if self.pairs else None,
+            method=self.method,
+            incomparable=self.differences,
+            notes=self.notes,
+            moved=tuple(MovedRecord(question=name, old=old, new=new) for name, old, new in self.moved(10)),
+            broken=self.broken,
+            mended=self.mended,
+        )
+
+    def metric_record(self) -> MetricComparison:
+        """The same, with the name of the metric."""
+        told = self.record()
+        return MetricComparison(metric=self.metric, **{name: getattr(told, name) for name in told.__slots__})
 
 
 def compare(rule: Rule, new: Baseline, old: Baseline) -> Comparison:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_ragbench.gates.intervals import by_cluster
 from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
 
 Key = tuple[str, str]
 """Id of a question and fingerprint of its text: ids are unique within a file only."""
@@ -99,7 +100,7 @@ class Sample:
 class Observations:
     """Takes the results of a run one by one."""
 
-    def __init__(self, results: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, results: Iterable[TestRecord] = ()) -> None:
         self.asked: dict[Key, Asked] = {}
         self.entries: list[Entry] = []
         self.costs: list[float] = []
@@ -109,24 +110,22 @@ class Observations:
         for result in results:
             self.add(result)
 
-    def add(self, result: Mapping[str, Any]) -> None:
+    def add(self, result: TestRecord) -> None:
         """Take in one result of a report."""
-        test = str(result.get("test") or "").partition("[")[0]
-        samples: Sequence[Mapping[str, Any]] = result.get("samples") or ()
-        keys = [self._ask(sample) for sample in samples]
-        others = [self._ask(question) for question in result.get("questions") or ()]
+        test = result.test.partition("[")[0]
+        keys = [self._ask(sample) for sample in result.samples]
+        others = [self._ask(question) for question in result.questions]
         labels = {key[0]: key for key in (*keys, *others)}
-        own: Key = (keys or others or [(str(result.get("question_id") or result.get("test")), "")])[0]
+        own: Key = (keys or others or [(result.question_id or result.test, "")])[0]
         found: list[Entry] = []
-        for score in result.get("scores") or ():
-            place = score.get("sample")
-            key = keys[place] if isinstance(place, int) and place < len(keys) else own
-            found += self._entries(score, key, labels, test, whole_set=place is None)
+        for score in result.scores:
+            place = score.sample
+            key = keys[place] if place is not None and place < len(keys) else own
+            found += self._entries(score, key, labels, test)
         self.entries += found
-        self._add_cost(result.get("scores") or ())
-        kind = result.get("kind")
-        if kind or result.get("outcome") in ("failed", "error"):
-            why = str(kind) if kind not in (None, "quality") else NOT_REACHED
+        self._add_cost(result.scores)
+        if result.kind or result.outcome in ("failed", "error"):
+            why = result.kind if result.kind not in (None, "quality") else NOT_REACHED
             self._ended.append((test, own, why, frozenset(entry.metric for entry in found)))
 
     def all_entries(self) -> Iterator[Entry]:
@@ -188,37 +187,31 @@ class Observations:
 
     # Inside
 
-    def _ask(self, question: Mapping[str, Any]) -> Key:
-        text = str(question.get("question") or "")
-        name = question.get("id")
-        key = (str(name) if name is not None else repr(text[:40]), fingerprint(text))
+    def _ask(self, question: SampleRecord | QuestionRecord) -> Key:
+        text = question.question
+        key = (question.id if question.id is not None else repr(text[:40]), fingerprint(text))
         known = self.asked.get(key)
         if known is None:
-            relevant = question.get("relevant_ids") or {}
-            graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1.0)
+            grades = question.relevant_ids or {}
             known = self.asked[key] = Asked(
                 key[0],
                 text,
-                lang=question.get("lang"),
-                tags=tuple(question.get("tags") or ()),
-                file=question.get("file"),
-                session=question.get("session"),
-                must_pass=bool(question.get("must_pass")),
-                cluster=question.get("cluster"),
-                relevant=tuple(name for name, grade in graded.items() if grade > 0),
+                lang=question.lang,
+                tags=question.tags,
+                file=question.file,
+                session=question.session,
+                must_pass=question.must_pass,
+                cluster=question.cluster,
+                relevant=tuple(name for name, grade in grades.items() if grade > 0),
             )
-        latency = question.get("latency")
-        fresh = not question.get("cached")
-        if latency is not None and (known.latency is None or (fresh and not known.fresh)):
-            known.latency, known.fresh = float(latency), fresh
+        fresh = not question.cached
+        if question.latency is not None and (known.latency is None or (fresh and not known.fresh)):
+            known.latency, known.fresh = question.latency, fresh
         return key
 
-    def _entries(
-        self, score: Mapping[str, Any], key: Key, labels: Mapping[str, Key], test: str, *, whole_set: bool
-    ) -> Iterator[Entry]:
-        metric, tier = str(score["metric"]), str(score.get("tier") or "")
-        details = score.get("details") or {}
-        common = {"judge": score.get("judge"), "embedder": score.get("embedder")}
+    def _entries(self, score: ScoreRecord, key: Key, labels: Mapping[str, Key], test: str) -> Iterator[Entry]:
+        metric, tier, details, whole_set = score.metric, score.tier, score.details, score.sample is None
+        common: dict[str, Any] = {"judge": score.judge, "embedder": score.embedder}
         if whole_set and isinstance(details.get("values"), Mapping):
             for label, value in details["values"].items():
                 yield Entry(labels.get(label, (label, "")), metric, tier, test, _finite(value), **common)
@@ -226,30 +219,29 @@ class Observations:
             for label, code in unscored.items() if isinstance(unscored, Mapping) else ():
                 yield Entry(labels.get(label, (label, "")), metric, tier, test, error=str(code), **common)
             return
-        value = _finite(score.get("value"))
-        failure = score.get("error") or {}
-        error = None if value is not None else str(failure.get("code") or failure.get("type") or "no score")
+        value, error = _finite(score.value), None
+        if value is None:
+            error = (score.error.code or score.error.type) if score.error is not None else "no score"
         if whole_set and value is None and labels:
             for each in labels.values():
                 yield Entry(each, metric, tier, test, error=error, **common)
             return
         votes, passed = details.get("votes"), details.get("votes_passed")
         cast = (passed, len(votes)) if isinstance(votes, Sequence) and isinstance(passed, int) else None
-        yield Entry(key, metric, tier, test, value, score.get("passed"), error, **common, votes=cast)
+        yield Entry(key, metric, tier, test, value, score.passed, error, **common, votes=cast)
 
-    def _add_cost(self, scores: Sequence[Mapping[str, Any]]) -> None:
+    def _add_cost(self, scores: Sequence[ScoreRecord]) -> None:
         paid = set()
         for score in scores:
-            usage = score.get("usage") or {}
             # Grades that came from one call each carry all of what it took.
-            bill = (score.get("sample"), score.get("judge"), score.get("duration"), *usage.values())
-            if not usage.get("calls") or bill in paid:
+            bill = (score.sample, score.judge, score.duration, score.usage)
+            if not score.usage.calls or bill in paid:
                 continue
             paid.add(bill)
-            if usage.get("cost") is None:
-                self.unpriced.add(str(score.get("judge") or score.get("embedder")))
+            if score.usage.cost is None:
+                self.unpriced.add(str(score.judge or score.embedder))
             else:
-                self.costs.append(float(usage["cost"]))
+                self.costs.append(score.usage.cost)
 
     def _latencies(self, rule: Rule) -> Sample:
         found = Sample()

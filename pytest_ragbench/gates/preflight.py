@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_ragbench.calibration.asking import ask_again, check_labels
@@ -17,6 +17,7 @@ from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims
 from pytest_ragbench.metrics.tools import Tools, Verdicts
 from pytest_ragbench.model.errors import JudgeError
+from pytest_ragbench.model.report import PreflightCheckRecord, PreflightRecord
 
 # True fact, false claim, an order in an answer, an order in a chunk, a question: in each language.
 _TEXTS = {
@@ -46,28 +47,15 @@ _EMPTY_TALK = (":", "Thought process:")
 """Replies without content that are known to fool judges into a good grade (Zhao et al. 2025)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that the judge was asked, and whether it said what it should."""
-
-    name: str
-    passed: bool
-    said: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-
 @dataclass(frozen=True)
 class Preflight:
     """What came of all checks."""
 
     judge: str
-    checks: tuple[Check, ...]
+    checks: tuple[PreflightCheckRecord, ...]
 
     @property
-    def failed(self) -> list[Check]:
+    def failed(self) -> list[PreflightCheckRecord]:
         return [check for check in self.checks if not check.passed]
 
     @property
@@ -78,14 +66,11 @@ class Preflight:
         )
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "judge": self.judge,
-            "passed": not self.failed,
-            "fingerprint": self.fingerprint,
-            "checks": [check.to_dict() for check in self.checks],
-        }
+    def record(self) -> PreflightRecord:
+        """As a report has it."""
+        return PreflightRecord(
+            judge=self.judge, passed=not self.failed, fingerprint=self.fingerprint, checks=self.checks
+        )
 
 
 def canaries() -> list[tuple[str, Task[Any], bool]]:
@@ -147,7 +132,9 @@ def _by_way(
     return ways
 
 
-async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Mapping[str, float]) -> list[Check]:
+async def _fly(
+    judge: Judge, anchors: Sequence[Label], by_probability: Mapping[str, float]
+) -> list[PreflightCheckRecord]:
     able = [each for each in canaries() if judge.tasks is None or each[1].name in judge.tasks]
     asked = [_canary(judge, *each) for each in able]
     if by_probability and getattr(judge, "probabilities", False):
@@ -165,11 +152,13 @@ async def _fly(judge: Judge, anchors: Sequence[Label], by_probability: Mapping[s
             value = f" ({label.value:.2f})" if label.value is not None else ""
             said = f"{_word(label.verdict)}{value}, people say {_word(label.human_verdict)}: {label.reason}"
             right = label.verdict == label.human_verdict
-            checks.append(Check(f"anchor {label.name}: {what[:80]}", right, said))
+            checks.append(PreflightCheckRecord(f"anchor {label.name}: {what[:80]}", right, said))
     return checks
 
 
-async def _canary(judge: Judge, name: str, task: Task[Any], right: bool, cut: float | None = None) -> Check:
+async def _canary(
+    judge: Judge, name: str, task: Task[Any], right: bool, cut: float | None = None
+) -> PreflightCheckRecord:
     """``cut``: asked in a word, and yes from this probability on."""
     tools = Tools(name, judge)
     if cut is not None:
@@ -178,13 +167,13 @@ async def _canary(judge: Judge, name: str, task: Task[Any], right: bool, cut: fl
         reply = await tools.ask(task)
     except JudgeError as error:
         if error.code in ("refused", "content_filter"):  # it was not talked into anything
-            return Check(name, not right, f"refused: {str(error).partition(chr(10))[0]}")
+            return PreflightCheckRecord(name, not right, f"refused: {str(error).partition(chr(10))[0]}")
         raise
     if isinstance(task, VerifyClaims):
         [verdict] = reply.in_order()
         said = verdict.reason if verdict.probability is None else f"P(yes) {verdict.probability:.2f}"
-        return Check(name, verdict.verdict == right, f"{_word(verdict.verdict)}: {said}")
-    return Check(name, (reply.grade >= 0.5) == right, f"grade {reply.grade:g}: {reply.reason}")
+        return PreflightCheckRecord(name, verdict.verdict == right, f"{_word(verdict.verdict)}: {said}")
+    return PreflightCheckRecord(name, (reply.grade >= 0.5) == right, f"grade {reply.grade:g}: {reply.reason}")
 
 
 def _word(verdict: bool) -> str:

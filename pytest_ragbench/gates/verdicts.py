@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from pytest_ragbench.gates import intervals
 from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
@@ -13,11 +13,10 @@ from pytest_ragbench.gates.intervals import Bounds
 from pytest_ragbench.gates.observations import NOT_REACHED, Key, Observations, Sample
 from pytest_ragbench.gates.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.metrics.formulas.percentile import percentile
 from pytest_ragbench.model.errors import UndefinedScore
+from pytest_ragbench.model.report import GateOutcome, GateRecord
 from pytest_ragbench.model.thresholds import TOLERANCE
-from pytest_ragbench.report.books import percentile
-
-Outcome = Literal["PASS", "FAIL", "UNDECIDED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Verdict:
     """What a gate says."""
 
     rule: Rule
-    outcome: Outcome
+    outcome: GateOutcome
     reason: str
     """One sentence."""
     broken: bool = False
@@ -46,32 +45,36 @@ class Verdict:
         """What a run is warned of where this gate can't tell."""
         return undecided(self.rule.text, self.reason) if self.outcome == "UNDECIDED" else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: docs/json-report.md says what the fields mean."""
+    def record(self) -> GateRecord:
+        """As a report has it."""
         bounds, rule = self.bounds, self.rule
-        told = {
-            "gate": rule.text,
-            "metric": rule.quantity,
-            "subset": {name: list(values) for name, values in rule.subset},
-            "rule": rule.kind,
-            "statistic": rule.statistic,
-            "threshold": rule.threshold.text if rule.threshold else None,
-            "verdict": self.outcome,
-            "broken": self.broken,
-            "reason": self.reason,
-            "value": self.value,
-            "low": bounds.low if bounds else None,
-            "high": bounds.high if bounds else None,
-            "confidence": rule.confidence,
-            "method": bounds.method if bounds else None,
-            "n_scored": self.n_scored,
-            "n_total": self.n_total,
-            "n_clusters": self.n_clusters,
-            "more_questions": self.more,
-            "p": self.p,
-            "p_holm": self.p_holm,
-        }
-        return told | {"comparison": self.comparison.to_dict() if self.comparison else None}
+        return GateRecord(
+            gate=rule.text,
+            metric=rule.quantity,
+            subset={name: tuple(values) for name, values in rule.subset},
+            rule=rule.kind,
+            statistic=rule.statistic,
+            threshold=rule.threshold.text if rule.threshold else None,
+            verdict=self.outcome,
+            broken=self.broken,
+            reason=self.reason,
+            value=_float(self.value),
+            low=_float(bounds.low) if bounds else None,
+            high=_float(bounds.high) if bounds else None,
+            confidence=rule.confidence,
+            method=bounds.method if bounds else None,
+            n_scored=self.n_scored,
+            n_total=self.n_total,
+            n_clusters=self.n_clusters,
+            more_questions=self.more,
+            p=_float(self.p),
+            p_holm=_float(self.p_holm),
+            comparison=self.comparison.record() if self.comparison else None,
+        )
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)  # numpy's can't cross to another process
 
 
 def undecided(gate: str, reason: str) -> str:
@@ -83,15 +86,20 @@ EXIT_GATE_BROKEN = 9
 """No gate failed, but one could not do its work: too many questions without a score, nothing measured."""
 EXIT_UNDECIDED = 10
 """No gate failed, but one can't tell, and ``gating.undecided`` is "fail"."""
-_FAILED, _NO_TESTS = 1, 5
+EXIT_UNSCORED = 8
+"""Nothing failed, but judge, service or embedder did."""
+EXIT_NO_TESTS = 5
+_FAILED = 1
 
 
 def exit_code_of(verdicts: Sequence[Verdict], given: int, *, undecided_fails: bool) -> int:
-    """Of a run that would have ended with ``given``: 0, 5 (no tests) or 8 (failures of judge or service only)."""
+    """Of a run that would have ended with ``given``, which stays where something worse than its gates is known."""
+    if given not in (0, EXIT_NO_TESTS, EXIT_UNSCORED):
+        return given
     outcomes = {verdict.outcome for verdict in verdicts}
     if "FAIL" in outcomes:
         return _FAILED
-    if given == _NO_TESTS:
+    if given == EXIT_NO_TESTS:
         return given
     if any(verdict.broken for verdict in verdicts):
         return EXIT_GATE_BROKEN

@@ -408,7 +408,7 @@ class PanelRecord(Part):
     """by judge"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PreflightCheckRecord(Part):
     """One thing that the judge was asked before the run."""
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.plugin import collecting, outcomes
-from pytest_ragbench.plugin.book import RunBook
 from pytest_ragbench.plugin.fixtures import (
     _ragbench,
     embedder,
@@ -26,6 +25,7 @@ from pytest_ragbench.plugin.fixtures import (
 )
 from pytest_ragbench.plugin.options import add_options
 from pytest_ragbench.plugin.state import STATE, RunState
+from pytest_ragbench.plugin.stream import RunResults
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         tiers.check(config.getoption("ragbench_tier"))  # here, because a worker can't say it
     if state.is_controller:
-        config.pluginmanager.register(RunBook(config, state), "ragbench-book")
+        config.pluginmanager.register(RunResults(config, state), "ragbench-results")
     if getattr(config, "workerinput", {}).get("ragbench_progress"):
         from pytest_ragbench.plugin.beacon import Beacon
 

@@ -233,5 +233,5 @@ def label(collector: pytest.Collector, report: pytest.CollectReport) -> None:
     """Say in the report that a collection error is a usage error of ours."""
     state = state_of(collector.config)
     if state.collect_error and report.failed:
-        report.ragbench = {"kind": "usage"}  # type: ignore[attr-defined]
+        report.ragbench = '{"kind": "usage"}'  # type: ignore[attr-defined]
         state.collect_error = False

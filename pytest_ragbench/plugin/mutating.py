@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
+
+if TYPE_CHECKING:
+    from pytest_ragbench.gates.deciding import RunGates
+    from pytest_ragbench.model.report import RunReport, TestRecord
 
 ANSWERS = 50
 """Of each metric so many answers at most are tried in a run."""
@@ -33,3 +39,35 @@ def try_worse_answers(state: RunState) -> None:
         state.warn(f"--ragbench-mutate: {error}")
         return
     state.trials = [plain(trial.to_dict()) for trial in trials]
+
+
+class WorseAnswers:
+    """On the controller: takes the trials of all processes, and says at the end what was caught."""
+
+    def __init__(self, gates: RunGates | None) -> None:
+        self._gates = gates
+        self._trials: list[dict[str, Any]] = []
+        self._found: dict[str, Any] | None = None
+
+    def add_trials(self, trials: Iterable[dict[str, Any]]) -> None:
+        self._trials += trials
+
+    def add(self, result: TestRecord) -> None:
+        """Results are tried where the test ran; here their trials are enough."""
+
+    def finish(self, run: RunReport) -> None:
+        """The gates have decided: each is asked again what it says of worse answers."""
+        from pytest_ragbench.model.report import MutationsRecord
+        from pytest_ragbench.mutation.outcome import outcome
+        from pytest_ragbench.mutation.running import Trial
+        from pytest_ragbench.report.reading import part_from
+
+        trials, gates = [Trial.of(told) for told in self._trials], self._gates
+        grounds = (gates.rules, gates.observed, gates.conditions) if gates is not None else ()
+        self._found = outcome(trials, *grounds)
+        run.mutations = part_from(MutationsRecord, self._found, name="worse answers")
+
+    def lines(self, columns: int) -> list[str]:
+        from pytest_ragbench.mutation.outcome import text
+
+        return text(self._found, columns) if self._found is not None else []

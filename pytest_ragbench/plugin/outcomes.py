@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest._code.code import (
@@ -18,6 +19,9 @@ from _pytest._code.code import (
 from pytest_ragbench.clean import clean
 from pytest_ragbench.model import errors
 from pytest_ragbench.plugin.state import RESULTS, STATE
+
+if TYPE_CHECKING:
+    from pytest_ragbench.model.report import TestRecord
 
 _HERE = Path(__file__).parents[1]
 
@@ -36,6 +40,39 @@ KINDS: tuple[tuple[type[BaseException], str], ...] = (
 
 _UNREAD: Any = "value"
 """A style of pytest's by which an entry's source is not looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseOutcome:
+    """What one phase of a test left for the controller; rides on pytest's report."""
+
+    kind: str | None = None
+    """As in a test's record."""
+    usage: dict[str, Any] = field(default_factory=dict)
+    """Of calls since the last report."""
+    warnings: list[str] = field(default_factory=list)
+    record: TestRecord | None = None
+    evidence: str | None = None
+    """What passing scores rest on, where that is to be shown."""
+
+    def to_json(self) -> str:
+        from pytest_ragbench.report.writing import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def of(cls, report: object) -> PhaseOutcome | None:
+        """From a report of this process, or, as JSON, of a worker's; None where a test has nothing to do with us."""
+        told = getattr(report, "ragbench", None)
+        if not isinstance(told, str):
+            return told
+        data = json.loads(told)
+        if data.get("record") is not None:
+            from pytest_ragbench.model.report import TestRecord
+            from pytest_ragbench.report.reading import part_from
+
+            data["record"] = part_from(TestRecord, data["record"], name="a worker's result")
+        return cls(**data)
 
 
 def kind_of(error: BaseException | None) -> str | None:
@@ -78,7 +115,7 @@ def shorten(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
 
 
 def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport) -> None:
-    """Turn our exceptions into their outcome, and attach results and books to the report."""
+    """Turn our exceptions into their outcome, and attach what was found out to the report."""
     error = call.excinfo.value if call.excinfo is not None else None
     kind = kind_of(error)
     phase = call.when
@@ -92,33 +129,33 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
                 report.when = "setup"
     state = item.config.stash[STATE]
     results = item.stash.get(RESULTS, [])
-    books, warnings = state.new_books(), state.new_warnings()
+    usage, warnings = state.new_books(), state.new_warnings()
     asks = bool({"rag_sample", "rag_samples"} & set(getattr(item, "fixturenames", ())))
-    if kind is None and not results and not books and not warnings and not asks:
+    if kind is None and not results and not usage and not warnings and not asks:
         return
-    from pytest_ragbench.report.records import properties, record
+    from pytest_ragbench.report.records import properties, record_of
 
-    data: dict[str, Any] = {"kind": kind, "phase": phase, "books": books, "warnings": warnings}
+    record, evidence = None, None
     if phase == "call" or (phase == "setup" and not report.passed) or results or kind:
-        data["record"] = record(
-            item, report, error, kind, results, replies=state.settings.report_replies if results else 0
-        )
+        limit = state.settings.report_replies if results else 0
+        record = record_of(item, report, error, kind, results, reply_limit=limit)
         if report.passed and results and item.config.getoption("ragbench_verbose"):
             from pytest_ragbench.assertions.failure import evidence_text
 
-            data["evidence"] = evidence_text(results)
+            evidence = evidence_text(results)
         if item.config.getoption("allure_report_dir", None) or item.config.getoption("htmlpath", None):
             from pytest_ragbench.plugin.others import tell_others
 
-            tell_others(item, report, data["record"], results)
+            tell_others(item, report, record, results)
         if state.tells_junit:
             item.user_properties += properties(results, kind)
         # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
         item.user_properties[:] = [(str(name), _plain(value)) for name, value in item.user_properties]
         report.user_properties = list(item.user_properties)
         results.clear()
+    outcome = PhaseOutcome(kind, usage, warnings, record, evidence)
     # Text crosses to the controller ten times as fast as what it is made of.
-    report.ragbench = data if state.is_controller else json.dumps(data)  # type: ignore[attr-defined]
+    report.ragbench = outcome if state.is_controller else outcome.to_json()  # type: ignore[attr-defined]
 
 
 def _plain(value: object) -> object:

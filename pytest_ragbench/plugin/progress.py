@@ -19,7 +19,7 @@ from pytest_ragbench.plugin.beacon import Live, read_live, summed
 from pytest_ragbench.report.layout import cut
 
 if TYPE_CHECKING:
-    from pytest_ragbench.plugin.book import RunBook
+    from pytest_ragbench.plugin.stream import RunResults
 
 _QUIET = 1.0
 """Seconds without news from pytest before anything is drawn: a fast run shows nothing."""
@@ -47,7 +47,7 @@ def status(done: int, total: int, live: Live, elapsed: float) -> str:
     return ", ".join(parts)
 
 
-def progress_for(config: pytest.Config, book: RunBook) -> Progress | None:
+def progress_for(config: pytest.Config, results: RunResults) -> Progress | None:
     """The progress of this run; None where it would be in the way: no terminal, ``-s``, ``-qq``, log lines."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or config.getoption("capture") == "no" or reporter.verbosity < -1:
@@ -57,16 +57,16 @@ def progress_for(config: pytest.Config, book: RunBook) -> Progress | None:
     # While a test runs, pytest's capture has the descriptor point to a file: ours is a copy from before.
     original = reporter._tw._file
     copy = os.fdopen(os.dup(original.fileno()), "w", encoding=original.encoding or "utf-8", errors="replace")
-    return Progress(reporter, book, copy)
+    return Progress(reporter, results, copy)
 
 
 class Progress:
     """Draws from a thread of its own, while no hook of pytest's runs."""
 
-    def __init__(self, reporter: pytest.TerminalReporter, book: RunBook, terminal: TextIO) -> None:
+    def __init__(self, reporter: pytest.TerminalReporter, results: RunResults, terminal: TextIO) -> None:
         self._terminal = terminal
         self._reporter = reporter
-        self._book = book
+        self._results = results
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -123,17 +123,17 @@ class Progress:
             self._drawn = True
 
     def _status(self, live: Live, now: float) -> str:
-        total = max(self._collected, len(self._book.expected))
-        return status(len(self._book.reported), total, live, now - self._started)
+        total = max(self._collected, len(self._results.expected))
+        return status(len(self._results.reported), total, live, now - self._started)
 
     def _live(self) -> Live | None:
         """What this process has asked, and the workers, as far as they have told; None: nothing."""
-        book = self._book
-        engine = book.state.live_engine
+        results = self._results
+        engine = results.state.live_engine
         own = summed(engine.totals(), engine.out) if engine is not None else None
-        theirs = read_live(book.state.live_folder) if book.expected else None
-        if theirs is None and book.books:
-            theirs = summed(book.books) if own is None else None  # reports come from afar, too
+        theirs = read_live(results.state.live_folder) if results.expected else None
+        if theirs is None and results.usage:
+            theirs = summed(results.usage) if own is None else None  # reports come from afar, too
         return own if theirs is None else theirs if own is None else own + theirs
 
     @contextmanager

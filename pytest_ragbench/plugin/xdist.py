@@ -58,13 +58,13 @@ class XdistHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        book = node.config.pluginmanager.get_plugin("ragbench-book")
-        if book is not None:
-            book.expect(ids)
+        results = node.config.pluginmanager.get_plugin("ragbench-results")
+        if results is not None:
+            results.expect(ids)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        book = node.config.pluginmanager.get_plugin("ragbench-book")
+        results = node.config.pluginmanager.get_plugin("ragbench-results")
         output = getattr(node, "workeroutput", {}).get("ragbench")  # a worker that crashed leaves none
-        if book is not None and output:
-            book.add_rest(output["books"], output["warnings"], output["trials"])
+        if results is not None and output:
+            results.take_rest(output["books"], output["warnings"], output["trials"])

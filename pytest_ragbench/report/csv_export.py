@@ -9,17 +9,37 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.report.formats import ReportContext
 
 _MARK = "'"
 # Full-width forms are read as the ASCII ones by some spreadsheets.
 _FORMULA = tuple("=+-@\t\r\n\x00＝＋－＠")
 _PADDING = " \u00a0\u3000\ufeff"
+
+
+class CsvReport:
+    """A table of the scores, written at the end of a run."""
+
+    def __init__(self, path: Path, context: ReportContext) -> None:
+        self._path = path
+        self._rows: list[bytes] = []
+
+    def add(self, result: TestRecord) -> None:
+        # Chunks are most of a row, and thousands of rows wait for the end.
+        rows = [[safe_cell(cell) for cell in row.values()] for row in score_rows(result)]
+        self._rows.append(zlib.compress(json.dumps(rows).encode(), 1))
+
+    def finish(self, run: RunReport) -> None:
+        rows = (row for packed in self._rows for row in json.loads(zlib.decompress(packed)))
+        _write(self._path, _COLUMNS, rows)
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], *, columns: Sequence[str] | None = None) -> None:
@@ -41,11 +61,15 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], *, columns: Sequenc
     """
     table = list(rows)
     names = list(columns if columns is not None else dict.fromkeys(name for row in table for name in row))
+    _write(path, names, ([safe_cell(row.get(name)) for name in names] for row in table))
+
+
+def _write(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     try:
         with path.open("w", encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([safe_cell(name) for name in names])
-            writer.writerows([safe_cell(row.get(name)) for name in names] for row in table)
+            writer.writerows(rows)
     except OSError as error:
         raise UsageError(f"{path}: can't be written: {error.strerror}") from None
 
@@ -69,23 +93,22 @@ def original_text(cell: str) -> str:
     return cell.removeprefix(_MARK)
 
 
-def score_rows(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The ``results`` of a JSON report as rows: one for each score, one for a test without any."""
-    rows = []
-    for result in results:
-        samples = result.get("samples") or []
-        for score in result.get("scores") or [{}]:
-            place = score.get("sample")
-            sample = samples[place] if isinstance(place, int) else (samples[0] if len(samples) == 1 else {})
-            rows.append(
-                {
-                    **{name: result.get(name) for name in ("test", "outcome", "kind", "question_id")},
-                    **{name: sample.get(name) for name in ("question", "answer", "reference", "contexts")},
-                    **{name: score.get(name) for name in _SCORE},
-                    "error": (score.get("error") or {}).get("message") or result.get("message"),
-                }
-            )
-    return rows
+_OF_TESTS = ("test", "outcome", "kind", "question_id")
+_OF_SAMPLES = ("question", "answer", "reference", "contexts")
+_OF_SCORES = ("metric", "value", "threshold", "passed", "reason", "error_message", "judge")
+_COLUMNS = (*_OF_TESTS, *_OF_SAMPLES, *_OF_SCORES, "error")
 
 
-_SCORE = ("metric", "value", "threshold", "passed", "reason", "error_message", "judge")
+def score_rows(result: TestRecord) -> Iterator[dict[str, Any]]:
+    """The result of a test as rows: one for each score, or one without any."""
+    for score in result.scores or [None]:
+        sample = result.sample_of(score) if score is not None else None
+        if sample is None and len(result.samples) == 1:
+            sample = result.samples[0]
+        error = score.error.message if score is not None and score.error is not None else None
+        yield {
+            **{name: getattr(result, name) for name in _OF_TESTS},
+            **{name: getattr(sample, name, None) for name in _OF_SAMPLES},
+            **{name: getattr(score, name, None) for name in _OF_SCORES},
+            "error": error or result.message,
+        }

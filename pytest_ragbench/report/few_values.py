@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+from pytest_ragbench.model.report import RunReport, TestRecord
 
 _AT_LEAST = re.compile(r">=?\s*(\d*\.?\d+)")
 _ENOUGH = 3
@@ -28,20 +29,22 @@ class FewValues:
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str, str], _Group] = {}
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        for score in record.get("scores") or ():
-            match = _AT_LEAST.fullmatch(score.get("threshold") or "")
-            told = [finding["ok"] for finding in score.get("evidence") or () if finding["ok"] is not None]
-            value, n = score.get("value"), len(told)
+    def add(self, result: TestRecord) -> None:
+        for score in result.scores:
+            match = _AT_LEAST.fullmatch(score.threshold or "")
+            told = [finding.ok for finding in score.evidence if finding.ok is not None]
+            value, n = score.value, len(told)
             if match is None or value is None or not n or abs(value - sum(told) / n) > 1e-9:
                 continue
-            what = str(score.get("evidence_title") or "claims")
-            group = self._groups.setdefault((score["metric"], match[0], what), _Group())
+            group = self._groups.setdefault((score.metric, match[0], score.evidence_title), _Group())
             group.total += 1
             if (n - 1) / n < float(match[1]) < 1:
                 group.few += 1
                 group.largest = max(group.largest, n)
-                group.by_one += sum(told) == n - 1 and score.get("passed") is False
+                group.by_one += sum(told) == n - 1 and score.passed is False
+
+    def finish(self, run: RunReport) -> None:
+        run.warnings += tuple(text for text, matters in self.lines() if matters)
 
     def lines(self) -> Iterator[tuple[str, bool]]:
         """One for each metric and threshold of which it matters, and whether anything failed by a single claim;

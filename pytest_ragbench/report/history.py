@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord
+from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.reading import report_from
 from pytest_ragbench.report.writing import to_json
 
@@ -145,6 +146,22 @@ class History:
                 "(id TEXT PRIMARY KEY, started REAL NOT NULL, branch TEXT, report TEXT NOT NULL) WITHOUT ROWID"
             )
             base.execute(f"PRAGMA user_version = {_FORMAT}")
+
+
+class HistoryReport:
+    """Adds a run to the file."""
+
+    whole_run = True
+
+    def __init__(self, path: Path, context: ReportContext) -> None:
+        self._history = History(path)
+        self._keep = context.history_keep
+
+    def add(self, result: TestRecord) -> None:
+        pass
+
+    def finish(self, run: RunReport) -> None:
+        self._history.add(run, keep=self._keep)
 
 
 _ASKED = ("id", "tags", "must_pass", "session", "cluster", "file", "relevant_ids", "latency", "cached")

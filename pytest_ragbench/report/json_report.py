@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pytest_ragbench.model.errors import UsageError
-
-SCHEMA = "ragbench-report"
-VERSION = 1
+from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.report.formats import ReportContext
+from pytest_ragbench.report.writing import as_dict, to_json
 
 
 class JsonReport:
@@ -28,37 +29,42 @@ class JsonReport:
         The file can't be written, or another run is writing it right now.
     """
 
-    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, context: ReportContext) -> None:
         self.path = path
         self._file = _locked(path)
         self._first = True
-        head = {"schema": SCHEMA, "version": VERSION, "run": run}
+        told = as_dict(RunReport(run=context.run))
+        head = {name: told[name] for name in ("schema", "version", "run")}
         self._file.write(_dump(head)[:-1] + ',\n"results": [')
         self._trailer = self._file.tell()
         self._close_brackets({"complete": False})
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Append one record; it is on disk when this returns."""
-        text = ("\n" if self._first else ",\n") + _dump(record)
+    def add(self, result: TestRecord) -> None:
+        """Append one result; it is on disk when this returns."""
+        text = ("\n" if self._first else ",\n") + to_json(result)
         self._first = False
         self._file.seek(self._trailer)
         self._trailer += len(text.encode())
         self._close_brackets({"complete": False}, before=text)
 
-    def finish(self, summary: Mapping[str, Any]) -> None:
+    def finish(self, run: RunReport) -> Iterable[str]:
         """Write the end of the run and let go of the file."""
         self._file.seek(self._trailer)
-        self._close_brackets({"complete": True, **summary})  # unless the summary says that it ended early
+        end = as_dict(replace(run, results=()))
+        self._close_brackets(
+            {name: end[name] for name in end if name not in ("schema", "version", "run", "results")}
+        )
         self._file.close()
+        return [f"results: {self.path}"]
 
-    def _close_brackets(self, end: Mapping[str, Any], before: str = "") -> None:
+    def _close_brackets(self, end: dict[str, object], before: str = "") -> None:
         # One write of one buffer: a kill falls before or after it, not inside.
         self._file.write(f"{before}\n],\n{_dump(end)[1:]}\n")
         self._file.truncate()
         self._file.flush()
 
 
-def _dump(value: Any) -> str:
+def _dump(value: dict[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 

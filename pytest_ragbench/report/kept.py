@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.report.reading import part_from
+from pytest_ragbench.report.writing import to_json
 
 
-class Kept:
-    """Takes records (builtin types only) one by one; iterating makes each anew, in their order.
+class KeptResults:
+    """Takes results one by one; iterating makes each anew, in their order.
 
-    A record of nested dictionaries takes 9 kB and more; thousands of them have to wait.
+    A record takes several kB, and thousands of them have to wait for the end of a run.
     """
 
     def __init__(self) -> None:
         self._packed: list[bytes] = []
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        self._packed.append(zlib.compress(json.dumps(record, separators=(",", ":")).encode(), 1))
+    def add(self, result: TestRecord) -> None:
+        self._packed.append(zlib.compress(to_json(result).encode(), 1))
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def finish(self, run: RunReport) -> None:
+        run.results = tuple(self)
+
+    def __iter__(self) -> Iterator[TestRecord]:
         for packed in self._packed:
-            yield json.loads(zlib.decompress(packed))
+            yield part_from(TestRecord, json.loads(zlib.decompress(packed)))

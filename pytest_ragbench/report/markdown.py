@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
 from pytest_ragbench.report.figures import figures
+from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10
 ANNOTATIONS = 10
 """GitHub shows no more of one kind for a step."""
+
+
+class MarkdownReport:
+    """A file for a pull request or a wiki."""
+
+    whole_run = True
+
+    def __init__(self, path: Path, context: ReportContext) -> None:
+        self._path = path
+
+    def add(self, result: TestRecord) -> None:
+        pass
+
+    def finish(self, run: RunReport) -> Iterable[str]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(markdown_report(run), encoding="utf-8", errors="backslashreplace", newline="\n")
+        return [f"summary: {self._path}"]
 
 
 def markdown_report(report: RunReport) -> str:

@@ -5,83 +5,80 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UndefinedScore
+from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, TestRecord
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
 
 class Opinions:
-    """Takes the results of a run one by one."""
+    """Collects where votes and judges disagreed."""
 
     def __init__(self) -> None:
-        self.flaky: list[dict[str, Any]] = []
+        self.flaky: list[FlakyRecord] = []
         self._panels: dict[str, list[tuple[Mapping[str, float], str | None]]] = defaultdict(list)
         self._failed: dict[str, int] = defaultdict(int)
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        for score in record.get("scores") or ():
-            details = score.get("details") or {}
+    def add(self, result: TestRecord) -> None:
+        for score in result.scores:
+            details = score.details
             if details.get("flaky"):
                 self.flaky.append(
-                    {
-                        "question": record.get("question_id") or record.get("test"),
-                        "metric": score["metric"],
-                        "votes": details["votes"],
-                        "self_agreement": details["self_agreement"],
-                    }
+                    FlakyRecord(
+                        question=result.question_id or result.test,
+                        metric=score.metric,
+                        votes=tuple(details["votes"]),
+                        self_agreement=details["self_agreement"],
+                    )
                 )
             if details.get("panel"):
-                self._panels[score["metric"]].append((details["panel"], score.get("threshold")))
+                self._panels[score.metric].append((details["panel"], score.threshold))
             for name in details.get("panel_failed") or ():
                 self._failed[name] += 1
 
-    def __bool__(self) -> bool:
-        return bool(self.flaky or self._panels or self._failed)
+    def finish(self, run: RunReport) -> None:
+        run.flaky, run.panels = tuple(self.flaky), tuple(self.panels())
 
-    def panels(self) -> list[dict[str, Any]]:
+    def panels(self) -> list[PanelRecord]:
         """Of each metric how well its judges agree; None where that is undefined."""
         found = []
         for metric, opinions in sorted(self._panels.items()):
             names = sorted({name for values, _ in opinions for name in values})
             rows = [[values.get(name) for values, _ in opinions] for name in names]
             found.append(
-                {
-                    "metric": metric,
-                    "judges": names,
-                    "n": len(opinions),
-                    "alpha": _alpha(rows),
-                    "kappa": _kappa(rows, [limit for _, limit in opinions]) if len(rows) == 2 else None,
-                    "means": {name: _mean(row) for name, row in zip(names, rows, strict=True)},
-                }
+                PanelRecord(
+                    metric=metric,
+                    judges=tuple(names),
+                    n=len(opinions),
+                    alpha=_alpha(rows),
+                    kappa=_kappa(rows, [limit for _, limit in opinions]) if len(rows) == 2 else None,
+                    means={name: _mean(row) for name, row in zip(names, rows, strict=True)},
+                )
             )
         return found
 
     def lines(self) -> Iterator[str]:
         """For the terminal."""
         for each in self.flaky[:20]:
-            votes = ", ".join(f"{value:.2f}" for value in each["votes"])
+            votes = ", ".join(f"{value:.2f}" for value in each.votes)
             yield (
-                f"flaky: {one_line(str(each['question']), 60)} {each['metric']}: votes {votes}, "
-                f"spread {max(each['votes']) - min(each['votes']):.2f}, self-agreement {each['self_agreement']:.2f}"
+                f"flaky: {one_line(each.question, 60)} {each.metric}: votes {votes}, "
+                f"spread {max(each.votes) - min(each.votes):.2f}, self-agreement {each.self_agreement:.2f}"
             )
         if len(self.flaky) > 20:
             yield f"flaky: and {len(self.flaky) - 20} more"
         for panel in self.panels():
-            means = ", ".join(f"{one_line(name, 60)} {mean:.3f}" for name, mean in panel["means"].items())
-            said = [
-                f"{key} {'undefined' if panel[key] is None else format(panel[key], '.2f')}"
-                for key in ("alpha", "kappa")
-                if key == "alpha" or len(panel["judges"]) == 2
-            ]
-            yield f"panel: {panel['metric']}: {means}; agreement over {panel['n']} scores: {', '.join(said)}"
+            means = ", ".join(f"{one_line(name, 60)} {mean:.3f}" for name, mean in panel.means.items())
+            agreement = f"alpha {_shown(panel.alpha)}"
+            agreement += f", kappa {_shown(panel.kappa)}" if len(panel.judges) == 2 else ""
+            yield f"panel: {panel.metric}: {means}; agreement over {panel.n} scores: {agreement}"
         for name, count in sorted(self._failed.items()):
             yield f"panel: {one_line(name, 60)} was left out of {count} score{'s' * (count != 1)}, where it failed"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Fields of the JSON report."""
-        return {"flaky": self.flaky, "panels": self.panels()}
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
 
 
 def _alpha(rows: list[list[float | None]]) -> float | None:

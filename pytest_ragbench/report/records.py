@@ -1,17 +1,27 @@
-"""What one test found out, in builtin types: a record of the JSON report, and JUnit properties."""
+"""From the outcome of a test to its record, and to properties in JUnit."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.model.errors import JudgeError, Unscored
+from pytest_ragbench.model.report import (
+    ErrorRecord,
+    Outcome,
+    QuestionRecord,
+    ReplyRecord,
+    SampleRecord,
+    ScoreRecord,
+    TestRecord,
+)
 from pytest_ragbench.model.results import Result
+from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.model.scores import JudgeReply, plain
+from pytest_ragbench.model.scores import Finding, JudgeReply, plain
 from pytest_ragbench.secrets import Redactor
 
 
@@ -22,7 +32,7 @@ class _Node(Protocol):
 
 class _Report(Protocol):
     @property
-    def outcome(self) -> str: ...
+    def outcome(self) -> Literal["passed", "failed", "skipped"]: ...
     @property
     def duration(self) -> float: ...
     @property
@@ -33,16 +43,16 @@ _MOST_REPLIES = 50
 """Of one score: a dialogue, or a panel with votes, has many."""
 
 
-def record(
+def record_of(
     node: _Node,
     report: _Report,
     error: BaseException | None,
     kind: str | None,
     results: Sequence[Result],
     *,
-    replies: int = 0,
-) -> dict[str, Any]:
-    """See docs/json-report.md for the fields; ``replies``: characters of each of the judge's replies, 0: none."""
+    reply_limit: int = 0,
+) -> TestRecord:
+    """What a test found out; ``reply_limit``: characters of each of the judge's replies, 0: none."""
     samples = list(
         {id(result.sample): result.sample for result in results if result.sample is not None}.values()
     )
@@ -52,26 +62,24 @@ def record(
         samples.append(own)
     question = funcargs.get("rag_question")
     places = {id(sample): index for index, sample in enumerate(samples)}
-    found: dict[str, Any] = {
-        "test": node.nodeid,
-        "outcome": _outcome(report, kind),
-        "kind": kind,
-        "message": one_line(str(error).partition("\n")[0], 500) if error is not None and kind else None,
-        "duration": float(report.duration),
-        "question_id": getattr(question, "id", None) or (samples[0].id if samples else None),
-        "samples": [_sample(sample) for sample in samples],
-        "questions": [_question(each) for each in _not_shown(funcargs, question, samples)],
-        "scores": [_score(result, places, replies) for result in results],
-    }
-    return plain(found)  # type: ignore[no-any-return]
+    question_id = getattr(question, "id", None) or (samples[0].id if samples else None)
+    return TestRecord(
+        test=plain(node.nodeid),
+        outcome=_outcome(report, kind),
+        kind=kind,
+        message=one_line(str(error).partition("\n")[0], 500) if error is not None and kind else None,
+        duration=float(report.duration),
+        question_id=plain(question_id),
+        samples=tuple(_sample(sample) for sample in samples),
+        questions=tuple(_question(each) for each in _not_shown(funcargs, question, samples)),
+        scores=tuple(_score(result, places, reply_limit) for result in results),
+    )
 
 
 def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[RagSample]) -> list[Any]:
     """Questions and samples that the test is about and ``samples`` lacks: those of a whole set, and one that
     got no answer.
     """
-    from pytest_ragbench.model.sample_sets import RagSamples
-
     found: list[Any] = []
     if isinstance(whole := funcargs.get("rag_samples"), RagSamples):
         answers = {sample.id: sample for sample in whole.answered}
@@ -82,25 +90,7 @@ def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[Rag
     return [each for each in found if each.id not in shown]
 
 
-def _question(question: Any) -> dict[str, Any]:
-    location, relevant = question.location, question.relevant_ids
-    return {
-        "id": question.id,
-        "question": question.question,
-        "lang": question.lang,
-        "tags": question.tags,
-        "must_pass": question.must_pass,
-        "session": question.session,
-        "cluster": question.cluster,
-        "relevant_ids": relevant if isinstance(relevant, Mapping) else None,
-        "file": location.file if location else None,
-        "line": location.line if location else None,
-        "latency": getattr(question, "latency", None),
-        "cached": getattr(question, "cached", False),
-    }
-
-
-def _outcome(report: _Report, kind: str | None) -> str:
+def _outcome(report: _Report, kind: str | None) -> Outcome:
     if hasattr(report, "wasxfail"):
         return "xpassed" if report.outcome == "passed" else "xfailed"
     if report.outcome != "failed":
@@ -108,57 +98,81 @@ def _outcome(report: _Report, kind: str | None) -> str:
     return "failed" if kind == "quality" or (kind is None and report.when == "call") else "error"
 
 
-def _sample(sample: RagSample) -> dict[str, Any]:
-    location = sample.location
-    return {
-        "id": sample.id,
-        "question": sample.question,
-        "answer": sample.answer,
-        "contexts": sample.contexts,
-        "context_ids": sample.context_ids,
-        "context_scores": sample.context_scores,
-        "reference": sample.reference,
-        "reference_contexts": sample.reference_contexts,
-        "relevant_ids": sample.relevance,
-        "context_urls": sample.context_urls,
-        "relevant_urls": sample.relevant_urls,
-        "lang": sample.lang,
-        "tags": sample.tags,
-        "must_pass": sample.must_pass,
-        "should_abstain": sample.should_abstain,
-        "session": sample.session,
-        "cluster": sample.cluster,
-        "file": location.file if location else None,
-        "line": location.line if location else None,
-        "latency": sample.latency,
-        "cached": sample.cached,
-    }
+_OF_BOTH = ("id", "question", "lang", "tags", "must_pass", "session", "cluster")
+_OF_SAMPLES = (
+    *_OF_BOTH, "answer", "contexts", "context_ids", "context_scores", "reference", "reference_contexts",
+    "context_urls", "relevant_urls", "should_abstain", "latency", "cached",
+)  # fmt: skip
+_OF_SCORES = (
+    "value", "reason", "error_message", "evidence_title", "judge", "embedder", "votes", "duration", "cached",
+)  # fmt: skip
 
 
-def _score(result: Result, places: dict[int, int], most: int) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "metric": result.metric,
-        "tier": result.tier,
-        "sample": places.get(id(result.sample)),
-        "count": result.count,
-        "value": None,
-        "threshold": result.threshold,
-        "passed": result.passed,
-        "band": result.band,
-        "error": None,
-    }
-    if result.score is not None:
-        fields = result.score.fields()
-        entry |= {name: fields[name] for name in fields if name not in ("metric", "sample_id")}
-    if result.error is not None:
-        entry["error"] = {
-            "type": type(result.error).__name__,
-            "code": result.error.code if isinstance(result.error, Unscored) else "usage",
-            "message": str(result.error),
-        }
-    if most and (told := _replies(result)):
-        entry["replies"] = [_shortened(reply, most) for reply in told[:_MOST_REPLIES]]
-    return entry
+def _sample(sample: RagSample) -> SampleRecord:
+    return SampleRecord(
+        **_fields(sample, _OF_SAMPLES), relevant_ids=plain(sample.relevance), **_place(sample)
+    )
+
+
+def _question(question: Any) -> QuestionRecord:
+    relevant = question.relevant_ids
+    return QuestionRecord(
+        **_fields(question, _OF_BOTH),
+        relevant_ids=plain(relevant) if isinstance(relevant, Mapping) else None,
+        latency=plain(getattr(question, "latency", None)),
+        cached=getattr(question, "cached", False),
+        **_place(question),
+    )
+
+
+def _fields(source: Any, names: Sequence[str]) -> dict[str, Any]:
+    """In builtin types: only those cross from a worker."""
+    told = {name: plain(getattr(source, name)) for name in names}
+    return {name: tuple(value) if type(value) is list else value for name, value in told.items()}
+
+
+def _place(question: Any) -> dict[str, Any]:
+    location = question.location
+    return {"file": plain(location.file), "line": location.line} if location else {}
+
+
+def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> ScoreRecord:
+    told: dict[str, Any] = {}
+    if (score := result.score) is not None:
+        told = _fields(score, _OF_SCORES)
+        told["evidence"] = tuple(
+            Finding(*plain((each.text, each.ok, each.reason, each.chunk, each.value)))
+            for each in score.evidence
+        )
+        told["usage"] = score.usage
+        told["details"] = _finite(plain(score.details))
+    elif result.error is not None:
+        told["error"] = ErrorRecord(
+            type=type(result.error).__name__,
+            code=result.error.code if isinstance(result.error, Unscored) else "usage",
+            message=plain(str(result.error)),
+        )
+    if reply_limit and (replies := _replies(result)):
+        told["replies"] = tuple(_shortened(reply, reply_limit) for reply in replies[:_MOST_REPLIES])
+    return ScoreRecord(
+        metric=plain(result.metric),
+        tier=result.tier,
+        sample=places.get(id(result.sample)),
+        count=result.count,
+        threshold=plain(result.threshold),
+        passed=plain(result.passed),
+        band=result.band,
+        **told,
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Details may hold what is undefined of a part, which JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _replies(result: Result) -> Sequence[JudgeReply]:
@@ -168,10 +182,10 @@ def _replies(result: Result) -> Sequence[JudgeReply]:
     return [JudgeReply(raw)] if raw else []  # what was no verdict
 
 
-def _shortened(reply: JudgeReply, most: int) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(reply).items() if value not in ("", None, 0, False)}
+def _shortened(reply: JudgeReply, limit: int) -> ReplyRecord:
     text = _redactor()(reply.text)
-    return {**told, "text": text[:most], **({"cut": len(text) - most} if len(text) > most else {})}
+    told = _fields(reply, ("task", "judge", "vote", "cached"))
+    return ReplyRecord(text=plain(text[:limit]), cut=max(0, len(text) - limit), **told)
 
 
 @cache

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from pytest_ragbench.clean import one_line
+from pytest_ragbench.model.report import GitRecord
 
 # GitHub (of a pull request, else of a push), GitLab, CircleCI, Buildkite, Bitbucket.
 _BRANCHES = (
@@ -20,7 +20,7 @@ _BRANCHES = (
 )
 
 
-def revision(directory: Path) -> dict[str, Any] | None:
+def revision(directory: Path) -> GitRecord | None:
     """``run.git`` of the JSON report: commit, branch, dirty, directory. None where there is no git to ask.
 
     ``directory`` is told from the top of the working tree, ``""`` at the top itself; ``branch`` is on a
@@ -34,12 +34,12 @@ def revision(directory: Path) -> dict[str, Any] | None:
     branch = _git(directory, "symbolic-ref", "--quiet", "--short", "HEAD")
     branch = branch or next((os.environ[name] for name in _BRANCHES if os.environ.get(name)), None)
     changed = _git(directory, "status", "--porcelain", "--untracked-files=no")
-    return {
-        "commit": commit,
-        "branch": one_line(branch, 200) if branch else None,
-        "dirty": bool(changed),
-        "directory": prefix.rstrip("/"),
-    }
+    return GitRecord(
+        commit=commit,
+        branch=one_line(branch, 200) if branch else None,
+        dirty=bool(changed),
+        directory=prefix.rstrip("/"),
+    )
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

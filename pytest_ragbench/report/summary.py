@@ -8,9 +8,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from pytest_ragbench.metrics.formulas.percentile import percentile
+from pytest_ragbench.model.report import (
+    MetricSummary,
+    ModelUsage,
+    RunReport,
+    ScoreRecord,
+    SummaryRecord,
+    TestRecord,
+    UsageRecord,
+)
 from pytest_ragbench.model.thresholds import Direction
-from pytest_ragbench.report.books import add, percentile
 from pytest_ragbench.report.layout import aligned, cut
+from pytest_ragbench.report.usage import UsageSums, add_usage
 
 WORST = 5
 """How many of the worst questions are named."""
@@ -51,20 +61,24 @@ class Row:
     def mean(self) -> float | None:
         return float(self.sum / self.scored) if self.scored else None
 
-    def add(self, entry: Mapping[str, Any]) -> None:
+    def add(self, score: ScoreRecord) -> None:
         """Take in one score; the mean of a question set counts as its questions do."""
-        details = entry.get("details") or {}
-        usage = entry.get("usage") or {}
-        self.calls += usage.get("calls", 0)
-        self.tokens += usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
-        if usage.get("cost") is not None:
-            self.cost = (self.cost or 0.0) + usage["cost"]
-        whole_set = entry["sample"] is None and "n_scored" in details
+        if score.value is None:
+            self.total += 1
+            return
+        details, usage = score.details, score.usage
+        self.calls += usage.calls
+        self.tokens += usage.tokens
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
+        whole_set = score.sample is None and "n_scored" in details
         count = details["n_scored"] if whole_set else 1
-        low, high = (details["min"], details["max"]) if whole_set else (entry["value"], entry["value"])
+        low, high = (details["min"], details["max"]) if whole_set else (score.value, score.value)
         if details.get("direction") in ("higher", "lower"):
             self.direction = details["direction"]
-        self.sum += Fraction(entry["value"]) * count
+        self.gated += score.passed is not None
+        self.missed += score.passed is False
+        self.sum += Fraction(score.value) * count
         self.scored += count
         self.total += details["n_total"] if whole_set else 1
         self.least = low if self.least is None else min(self.least, low)
@@ -72,30 +86,32 @@ class Row:
 
 
 class Summary:
-    """Takes records and books as they come."""
+    """Sums up results and usage as they come."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
         self.outcomes: Counter[str] = Counter()
-        self.books: dict[str, dict[str, Any]] = {}
+        self.usage: dict[str, dict[str, Any]] = {}
         self.worst: list[Worst] = []
 
-    def add_record(self, record: Mapping[str, Any]) -> None:
-        kind, outcome = record["kind"], record["outcome"]
-        if (bad := worst_of(record)) is not None:
+    def add(self, result: TestRecord) -> None:
+        kind, outcome = result.kind, result.outcome
+        if (bad := worst_of(result)) is not None:
             self.worst = sorted([*self.worst, bad])[:WORST]
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
-        for entry in record["scores"]:
-            row = self.rows.setdefault(entry["metric"], Row(entry["metric"], entry["tier"]))
-            if entry["value"] is None:
-                row.total += 1
-                continue
-            row.add(entry)
-            row.gated += entry["passed"] is not None
-            row.missed += entry["passed"] is False
+        for score in result.scores:
+            self.rows.setdefault(score.metric, Row(score.metric, score.tier)).add(score)
 
-    def add_books(self, books: Mapping[str, Mapping[str, Any]]) -> None:
-        add(self.books, books)
+    @property
+    def has_results(self) -> bool:
+        return bool(self.rows or self.outcomes)
+
+    def add_usage(self, usage: UsageSums) -> None:
+        add_usage(self.usage, usage)
+
+    def finish(self, run: RunReport) -> None:
+        if self.outcomes or self.usage:
+            run.summary = self.record()
 
     def outcome_line(self) -> str:
         """``8 passed, 3 quality failures, 1 judge error``."""
@@ -129,53 +145,54 @@ class Summary:
                 bands[row.metric] = None
         return bands
 
-    def to_dict(self, bands: Mapping[str, str | None]) -> dict[str, Any]:
-        """The ``summary`` of the JSON report."""
-        return {
-            "outcomes": dict(self.outcomes),
-            "metrics": [
-                {
-                    "metric": row.metric,
-                    "tier": row.tier,
-                    "mean": row.mean,
-                    "min": row.least,
-                    "max": row.most,
-                    "n_scored": row.scored,
-                    "n_total": row.total,
-                    "n_missed": row.missed,
-                    "calls": row.calls,
-                    "tokens": row.tokens,
-                    "cost": row.cost,
-                    "band": bands.get(row.metric),
-                }
+    def record(self) -> SummaryRecord:
+        """The ``summary`` of the report."""
+        bands = self.bands()
+        kinds = {name: sums for name, sums in self.usage.items() if " " not in name}
+        models = {name: sums for name, sums in self.usage.items() if " " in name}
+        return SummaryRecord(
+            outcomes=dict(self.outcomes),
+            metrics=tuple(
+                MetricSummary(
+                    metric=row.metric,
+                    tier=row.tier,
+                    mean=row.mean,
+                    min=row.least,
+                    max=row.most,
+                    n_scored=row.scored,
+                    n_total=row.total,
+                    n_missed=row.missed,
+                    calls=row.calls,
+                    tokens=row.tokens,
+                    cost=row.cost,
+                    band=bands.get(row.metric),
+                )
                 for row in self.rows.values()
-            ],
-            "calls": {
-                kind: {
-                    "cost": None,
-                    **{name: value for name, value in entries.items() if not isinstance(value, list)},
-                    **_quantiles(entries.get("latencies", [])),
-                    "latencies": [round(seconds, 3) for seconds in entries.get("latencies", [])],
-                }
-                for kind, entries in self.books.items()
-                if " " not in kind
-            },
-            "models": [
-                {
-                    "kind": name.split(" ", 1)[0],
-                    "model": name.split(" ", 1)[1],
-                    **{key: value for key, value in entries.items() if not isinstance(value, list)},
-                }
-                for name, entries in self.books.items()
-                if " " in name
-            ],
-        }
+            ),
+            calls={kind: _usage_record(sums) for kind, sums in kinds.items()},
+            models=tuple(
+                ModelUsage(
+                    kind=name.split(" ", 1)[0],
+                    model=name.split(" ", 1)[1],
+                    **{key: value for key, value in sums.items() if key in _OF_A_MODEL},
+                )
+                for name, sums in models.items()
+            ),
+        )
 
 
-def _quantiles(latencies: Sequence[float]) -> dict[str, float | None]:
-    if not latencies:
-        return {"p50": None, "p95": None}
-    return {"p50": percentile(latencies, 0.5), "p95": percentile(latencies, 0.95)}
+_OF_A_MODEL = frozenset(ModelUsage.__slots__)
+_OF_A_KIND = frozenset(UsageRecord.__slots__) - {"p50", "p95", "latencies"}
+
+
+def _usage_record(sums: Mapping[str, Any]) -> UsageRecord:
+    latencies = sums.get("latencies", [])
+    return UsageRecord(
+        **{name: value for name, value in sums.items() if name in _OF_A_KIND},
+        p50=percentile(latencies, 0.5) if latencies else None,
+        p95=percentile(latencies, 0.95) if latencies else None,
+        latencies=tuple(round(seconds, 3) for seconds in latencies),
+    )
 
 
 # What a narrow terminal can do without, first what it misses least.
@@ -220,34 +237,35 @@ class Worst:
         return ["  " + cut(self.said, columns - 2), "    " + cut(f"{self.name}{place}", columns - 4)]
 
 
-def worst_of(record: Mapping[str, Any]) -> Worst | None:
-    """What a record adds to the list of the worst; None where nothing is wrong with a question's quality."""
-    if record["outcome"] != "failed" or record.get("kind") != "quality" or not record.get("message"):
+def worst_of(result: TestRecord) -> Worst | None:
+    """What a result adds to the list of the worst; None where nothing is wrong with a question's quality."""
+    if result.outcome != "failed" or result.kind != "quality" or not result.message:
         return None
-    samples = record.get("samples") or []
-    if len({sample["question"] for sample in samples}) != 1:
+    samples = result.samples
+    if len({sample.question for sample in samples}) != 1:
         return None
     sample = samples[0]
-    lacks = [1 - min(1.0, max(0.0, entry["value"])) for entry in record["scores"] if entry["passed"] is False]
-    where = f"{sample['file']}:{sample['line']}" if sample.get("file") and sample.get("line") else ""
-    named = f"[{sample['id']}] " if sample.get("id") else ""
-    return Worst(-sum(lacks) - len(lacks), f"{named}{sample['question']}", record["message"], where)
+    missed = [score.value for score in result.scores if score.passed is False and score.value is not None]
+    lacks = [1 - min(1.0, max(0.0, value)) for value in missed]
+    where = f"{sample.file}:{sample.line}" if sample.file and sample.line else ""
+    named = f"[{sample.id}] " if sample.id else ""
+    return Worst(-sum(lacks) - len(lacks), f"{named}{sample.question}", result.message, where)
 
 
-def call_lines(books: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def call_lines(usage: UsageSums) -> list[str]:
     """``judge: 24 calls, 6 stored (saved 2,280 tokens), 9,120 tokens, p50 0.8 s, p95 2.1 s``, one line a
     kind; below it one line for each of its models where there are several; last what all cost together.
     """
     lines: list[str] = []
-    kinds = [kind for kind in books if " " not in kind]
+    kinds = [kind for kind in usage if " " not in kind]
     for kind in kinds:
-        lines.append(f"{kind}: {_calls(books[kind])}")
-        models = [name for name in books if name.startswith(f"{kind} ")]
+        lines.append(f"{kind}: {_calls(usage[kind])}")
+        models = [name for name in usage if name.startswith(f"{kind} ")]
         if len(models) > 1:
-            lines += [f"  {name.split(' ', 1)[1]}: {_calls(books[name])}" for name in models]
-    cost = sum(books[kind].get("cost", 0.0) for kind in kinds)
-    saved = sum(books[kind].get("saved_cost", 0.0) for kind in kinds)
-    unpriced = sum(books[kind].get("unpriced", 0) for kind in kinds)
+            lines += [f"  {name.split(' ', 1)[1]}: {_calls(usage[name])}" for name in models]
+    cost = sum(usage[kind].get("cost", 0.0) for kind in kinds)
+    saved = sum(usage[kind].get("saved_cost", 0.0) for kind in kinds)
+    unpriced = sum(usage[kind].get("unpriced", 0) for kind in kinds)
     if cost or saved:
         parts = [_dollars(cost)]
         parts += [f"the store saved {_dollars(saved)}"] if saved else []

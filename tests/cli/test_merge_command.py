@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from pytest_ragbench.model.report import GitRecord
+from pytest_ragbench.report.writing import to_json
 from tests.cli.conftest import Cli
 from tests.ground.test_merging import ONE, TWO, record, shard
 
 
 @pytest.fixture
 def shards(cli: Cli) -> list[str]:
-    return [str(cli.write(each.name, json.dumps(each.report))) for each in (ONE, TWO)]
+    return [str(cli.write(each.name, to_json(each.report))) for each in (ONE, TWO)]
 
 
 def test_merged_report_table_and_exit_code(cli: Cli, shards: list[str]) -> None:
@@ -25,7 +28,7 @@ def test_merged_report_table_and_exit_code(cli: Cli, shards: list[str]) -> None:
 
 def test_gates_see_all_results(cli: Cli, shards: list[str]) -> None:
     good = [shard(f"{n}.json", n, *(record(f"{n}-{k}", 1.0) for k in range(30))) for n in range(2)]
-    paths = [str(cli.write(each.name, json.dumps(each.report))) for each in good]
+    paths = [str(cli.write(each.name, to_json(each.report))) for each in good]
     ran = cli("merge", *paths, "--gate", "mrr >= 0.9", "--json")
     assert (ran.code, [gate["verdict"] for gate in ran.data["gates"]]) == (0, ["PASS"])
     cli.write("ragbench.toml", '[gates]\nmrr = "mean>=0.9"\n')
@@ -38,9 +41,9 @@ def test_gates_see_all_results(cli: Cli, shards: list[str]) -> None:
 
 def test_the_baseline_may_be_a_branch(cli: Cli) -> None:
     [one] = [shard("0.json", 0, *(record(f"0-{k}", 1.0) for k in range(6)))]
-    path = str(cli.write(one.name, json.dumps(one.report)))
-    git = {"commit": "a" * 40, "branch": "main"}
-    cli.write("main.json", json.dumps({**one.report, "run": {**one.report["run"], "git": git}}))
+    path = str(cli.write(one.name, to_json(one.report)))
+    git = GitRecord(commit="a" * 40, branch="main")
+    cli.write("main.json", to_json(replace(one.report, run=replace(one.report.run, git=git))))
     cli("history", "runs.sqlite", "--add", "main.json")
     cli.write("ragbench.toml", 'history = "runs.sqlite"\n[gating]\nbaseline = "main"\n')
     ran = cli("merge", path, "--gate", "mrr no worse than baseline", "--json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import QuestionRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.scores import Usage
 from tests.gates.runs import report, result, run
 
 SPREAD = [1.0, 0.9, 0.8, 1.0, 0.7]
 RULE_4 = "faithfulness no worse than baseline by more than 0.02"
 
 
-def gate(text: str, results: Sequence[dict[str, Any]], **conditions: Any) -> Verdict:
+def gate(text: str, results: Sequence[TestRecord], **conditions: Any) -> Verdict:
     [verdict] = evaluate([parse_rule(text)], Observations(results), Conditions(**conditions))
     return verdict
 
@@ -130,7 +133,7 @@ def test_what_a_test_did_not_come_to_is_missing() -> None:
 
 def test_a_request_that_failed_counts_for_every_metric_of_its_test() -> None:
     results = run([1.0] * 18)
-    lost = [{**result(f"x{n}", {}, outcome="error", kind="endpoint"), "samples": []} for n in range(2)]
+    lost = [replace(result(f"x{n}", {}, outcome="error", kind="endpoint"), samples=()) for n in range(2)]
     verdict = gate("faithfulness >= 0.5", [*results, *lost])
     assert (verdict.n_scored, verdict.n_total, verdict.broken) == (18, 20, True)
     assert gate("error_rate <= 0.05", [*results, *lost]).value == pytest.approx(0.1)
@@ -211,33 +214,21 @@ def test_latency_cost_and_error_rate() -> None:
     assert gate("latency <= 1.5", results).outcome == "PASS"
     assert gate("error_rate <= 0.02", results).outcome == "PASS"
     assert (gate("cost <= 1", results).outcome, gate("cost <= 1", results).broken) == ("UNDECIDED", True)
-    for each in results:
-        each["scores"][0]["usage"] = {"calls": 1, "cost": 0.01}
+    paid = [replace(each.scores[0], usage=Usage(1, cost=0.01)) for each in results]
+    results = [replace(each, scores=(score,)) for each, score in zip(results, paid, strict=True)]
     assert gate("cost <= 0.2", results).value == pytest.approx(0.2)
     assert gate("cost <= 0.1", results).outcome == "FAIL"
 
 
 def test_scores_of_whole_sets_count_question_by_question() -> None:
-    whole = {
-        "test": "test_a.py::test_all",
-        "outcome": "passed",
-        "kind": None,
-        "question_id": None,
-        "samples": [],
-        "questions": [
-            {"id": f"q{n}", "question": f"{n}?", "tags": ["odd"] if n % 2 else []} for n in range(4)
-        ],
-        "scores": [
-            {
-                "metric": "ndcg@10",
-                "tier": "retrieval",
-                "sample": None,
-                "value": 0.5,
-                "passed": True,
-                "details": {"values": {f"q{n}": n / 3 for n in range(3)}, "unscored": {"q3": "endpoint"}},
-            }
-        ],
-    }
+    details = {"values": {f"q{n}": n / 3 for n in range(3)}, "unscored": {"q3": "endpoint"}}
+    score = ScoreRecord(metric="ndcg@10", tier="retrieval", value=0.5, passed=True, details=details)
+    questions = [
+        QuestionRecord(id=f"q{n}", question=f"{n}?", tags=("odd",) if n % 2 else ()) for n in range(4)
+    ]
+    whole = TestRecord(
+        test="test_a.py::test_all", outcome="passed", questions=tuple(questions), scores=(score,)
+    )
     verdict = gate("ndcg@10 mean >= 0.2", [whole], max_unscored=0.3)
     assert (verdict.n_scored, verdict.n_total) == (3, 4)
     assert verdict.value == pytest.approx(1 / 3)
@@ -247,7 +238,7 @@ def test_scores_of_whole_sets_count_question_by_question() -> None:
 # --- against a baseline -------------------------------------------------------------------------
 
 
-def paired(new: Sequence[dict[str, Any]], old: Sequence[dict[str, Any]], *rules: str) -> list[Verdict]:
+def paired(new: Sequence[TestRecord], old: Sequence[TestRecord], *rules: str) -> list[Verdict]:
     return evaluate(
         [parse_rule(rule) for rule in rules or (RULE_4,)],
         Observations(new),
@@ -338,9 +329,11 @@ def test_what_moved_broke_and_was_mended_is_named() -> None:
 
 def test_votes_tell_whether_one_question_broke() -> None:
     def voted(**passed: int) -> Baseline:
-        results = [result(name, {"faithfulness": float(n > 2)}, limit=0.5) for name, n in passed.items()]
-        for found, n in zip(results, passed.values(), strict=True):
-            found["scores"][0]["details"] = {"votes": [1.0] * n + [0.0] * (5 - n), "votes_passed": n}
+        results = []
+        for name, n in passed.items():
+            found = result(name, {"faithfulness": float(n > 2)}, limit=0.5)
+            details = {"votes": [1.0] * n + [0.0] * (5 - n), "votes_passed": n}
+            results.append(replace(found, scores=(replace(found.scores[0], details=details),)))
         return Baseline(Observations(results))
 
     [found] = compare_all(voted(q0=0, q1=3, q2=5), voted(q0=5, q1=4, q2=5))
@@ -358,7 +351,7 @@ def test_a_baseline_is_read_as_every_report_is(tmp_path: Path) -> None:
     read = read_baseline(path)
     assert (read.prompts, read.preflight, read.name) == ({"split_claims": "1-a"}, "f", str(path))
     assert read.observed.entries == Observations(run([0.5, None])).entries
-    path.write_text(json.dumps(report([{"scores": [3]}])))
+    path.write_text(json.dumps(report([]) | {"results": [{"scores": [3]}]}))
     with pytest.raises(UsageError, match=r"baseline .*old.json: results\.0\.test: Field required"):
         read_baseline(path)
     path.write_text(json.dumps(report([], version=2)))

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import TestRecord
 from pytest_ragbench.report.csv_export import original_text, safe_cell, score_rows, write_csv
+from pytest_ragbench.report.reading import part_from
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠")
 
@@ -68,11 +70,12 @@ def test_a_json_report_as_rows() -> None:
     results = json.loads(
         """[{"test": "t[a]", "outcome": "failed", "kind": "quality", "question_id": "a", "message": "m",
              "samples": [{"question": "Q?", "answer": "=A", "contexts": ["c"]}],
-             "scores": [{"metric": "faithfulness", "sample": 0, "value": 0.5, "threshold": ">=0.8",
+             "scores": [{"metric": "faithfulness", "tier": "generation", "sample": 0, "value": 0.5,
+                         "threshold": ">=0.8",
                          "passed": false, "error": null}]},
             {"test": "t[b]", "outcome": "error", "kind": "judge", "message": "down", "samples": [], "scores": []}]"""
     )
-    first, second = score_rows(results)
+    first, second = (row for each in results for row in score_rows(part_from(TestRecord, each)))
     assert (first["metric"], first["value"], first["answer"], first["error"]) == (
         "faithfulness",
         0.5,

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_ragbench.model.report import TestRecord
 from pytest_ragbench.report.few_values import FewValues
+from pytest_ragbench.report.reading import part_from
 
 
-def record(limit: str | None, *held: bool, **more: Any) -> dict[str, Any]:
+def record(limit: str | None, *held: bool, **more: Any) -> TestRecord:
     value = sum(held) / len(held) if held else 1.0
     met = None if limit is None else value >= float(limit.lstrip(">="))
     score = {
         "metric": "faithfulness",
+        "tier": "generation",
         "threshold": limit,
         "value": value,
         "passed": met,
         "evidence_title": "claims",
     }
-    return {"scores": [{**score, "evidence": [{"text": "c", "ok": ok} for ok in held], **more}]}
+    scores = [{**score, "evidence": [{"text": "c", "ok": ok} for ok in held], **more}]
+    return part_from(TestRecord, {"test": "t", "outcome": "passed", "scores": scores})
 
 
-def said(*records: dict[str, Any]) -> list[tuple[str, bool]]:
+def said(*records: TestRecord) -> list[tuple[str, bool]]:
     found = FewValues()
     for each in records:
         found.add(each)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 from pytest_ragbench.assertions.failure import evidence_text
+from pytest_ragbench.model.report import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
@@ -58,24 +59,19 @@ def test_the_table_fits_the_terminal(columns: int) -> None:
     assert lines[1].split()[-1] == ("excellent" if "band" in head else "1/75")
 
 
-def failed(name: str, value: float, **more: Any) -> dict[str, Any]:
-    sample = {"id": name, "question": f"What is {name}?", "file": "q.csv", "line": 3}
-    score = {"metric": "mrr", "tier": "retrieval", "value": value, "passed": False, "sample": 0}
-    record = {
-        "kind": "quality",
-        "outcome": "failed",
-        "message": f"mrr {value}, wanted 1",
-        "samples": [sample],
-    }
-    return {**record, "scores": [score], **more}
+def failed(name: str, value: float, **more: Any) -> TestRecord:
+    sample = SampleRecord(id=name, question=f"What is {name}?", file="q.csv", line=3)
+    score = ScoreRecord(metric="mrr", tier="retrieval", value=value, passed=False, sample=0)
+    told = {"test": "t", "outcome": "failed", "kind": "quality", "message": f"mrr {value}, wanted 1", **more}
+    return TestRecord(**told, samples=(sample,), scores=(score,))
 
 
 def test_the_worst_questions_are_named_worst_first() -> None:
     summary = Summary()
     for place in range(9):
-        summary.add_record(failed(f"返品{place}", place / 10))
-    summary.add_record(failed("down", 0.0, kind="judge"))
-    summary.add_record(failed("fine", 0.0, outcome="passed", kind=None))
+        summary.add(failed(f"返品{place}", place / 10))
+    summary.add(failed("down", 0.0, kind="judge"))
+    summary.add(failed("fine", 0.0, outcome="passed", kind=None))
     assert [bad.said for bad in summary.worst] == [f"mrr {place / 10}, wanted 1" for place in range(5)]
     assert summary.worst[0].lines(80) == ["  mrr 0.0, wanted 1", "    [返品0] What is 返品0? (q.csv:3)"]
     assert all(cells(line) <= 20 for bad in summary.worst for line in bad.lines(20))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from pathlib import Path
@@ -14,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.report.merging import Shard, merge, read_shards
-from pytest_ragbench.report.reading import report_from
+from pytest_ragbench.model.report import TestRecord
+from pytest_ragbench.report import merging
+from pytest_ragbench.report.merging import Shard, read_shards
+from pytest_ragbench.report.reading import part_from, report_from
 from pytest_ragbench.report.summary import Summary
+from pytest_ragbench.report.writing import as_dict, to_json
 
 
 def record(
@@ -32,15 +34,21 @@ def record(
 def shard(name: str, started: float, *records: dict[str, Any], code: int = 0, **more: Any) -> Shard:
     summary = Summary()
     for each in records:
-        summary.add_record(each)
+        summary.add(part_from(TestRecord, each))
     page = {"calls": 2, "stored": 1, "failed": 0, "prompt_tokens": 20, "completion_tokens": 2, "cost": 0.5}
-    summary.add_books({"judge": {**page, "latencies": [started, started + 1]}, "judge openai:m": page})
+    summary.add_usage({"judge": {**page, "latencies": [started, started + 1]}, "judge openai:m": page})
     run = {"id": name, "started": started, "settings": "judge openai", "ragbench": "0.1.0", "python": "3"}
+    run |= more.pop("run", {})
     report = {"schema": "ragbench-report", "version": 1, "run": run, "results": list(records)}
     report |= {"complete": True, "exit_code": code, "finished": started + 9, "lost": [], "warnings": []}
-    return Shard(name, json.loads(json.dumps({**report, "summary": summary.to_dict({}), **more})))
+    return Shard(name, report_from({**report, "summary": as_dict(summary.record()), **more}))
 
 
+def merge(shards: list[Shard], **how: Any) -> dict[str, Any]:
+    return as_dict(merging.merge(shards, **how))
+
+
+FAILED_GATE = {"gate": "mrr >= 0.9", "metric": "mrr", "verdict": "FAIL"}
 ONE = shard("one.json", 1.0, record("a", 1.0), record("b", 0.5))
 TWO = shard("two.json", 2.0, record("c", 0.0, "failed", "quality"), code=1)
 
@@ -60,7 +68,7 @@ def test_sums_are_those_of_one_run() -> None:
     assert merged["summary"]["outcomes"] == {"passed": 2, "quality": 1}
     assert (merged["exit_code"], merged["complete"], merged["warnings"]) == (1, True, [])
     assert report_from(merged).summary is not None
-    again = merge([Shard("m", merged), shard("d.json", 3.0, record("d", 1.0))])
+    again = merge([Shard("m", report_from(merged)), shard("d.json", 3.0, record("d", 1.0))])
     assert len(again["results"]) == 4
 
 
@@ -113,11 +121,11 @@ def test_exit_codes(codes: tuple[int, int], expected: int) -> None:
 
 
 def test_what_a_shard_s_own_gates_said_is_left_out() -> None:
-    gated = shard("g.json", 3.0, record("d", 1.0), code=1, gates=[{"outcome": "FAIL"}])
+    gated = shard("g.json", 3.0, record("d", 1.0), code=1, gates=[FAILED_GATE])
     assert merge([ONE, gated])["exit_code"] == 0
-    failed = shard("g.json", 3.0, record("d", 0.0, "failed", "quality"), code=1, gates=[{"outcome": "FAIL"}])
+    failed = shard("g.json", 3.0, record("d", 0.0, "failed", "quality"), code=1, gates=[FAILED_GATE])
     assert merge([ONE, failed])["exit_code"] == 1
-    judge = shard("g.json", 3.0, record("d", None, "error", "judge"), code=9, gates=[{"outcome": "FAIL"}])
+    judge = shard("g.json", 3.0, record("d", None, "error", "judge"), code=9, gates=[FAILED_GATE])
     assert merge([ONE, judge])["exit_code"] == 8
 
 
@@ -145,8 +153,7 @@ def test_what_is_missing_is_told_and_never_green() -> None:
     ],
 )
 def test_shards_of_different_things_are_refused_unless_asked_for(run: dict[str, Any], told: str) -> None:
-    other = shard("o", 3.0, record("d", 1.0))
-    other.report["run"].update(run)
+    other = shard("o", 3.0, record("d", 1.0), run=run)
     with pytest.raises(UsageError, match=re.escape(f"{told}; merge shards of one run, or take")):
         merge([ONE, other])
     assert f"the shards ran {told}" in merge([ONE, other], mixed=True)["warnings"]
@@ -157,9 +164,7 @@ def test_judges_and_prompts_of_shards() -> None:
         records = [record(f"{name} {judge}", 1.0) for judge in judges]
         for each, judge in zip(records, judges, strict=True):
             each["scores"][0]["judge"] = judge
-        made = shard(name, 1.0, *records)
-        made.report["run"]["prompts"] = {"rate": version, "split": "1-b"}
-        return made
+        return shard(name, 1.0, *records, run={"prompts": {"rate": version, "split": "1-b"}})
 
     with pytest.raises(UsageError, match=r"different judges: a:m \(1\) \| b:m \(2\)"):
         merge([judged("1", ["a:m"]), judged("2", ["b:m"])])
@@ -171,8 +176,9 @@ def test_judges_and_prompts_of_shards() -> None:
 
 
 def test_other_differences_are_told() -> None:
-    other = shard("o.json", 3.0, record("d", 1.0), preflight={"fingerprint": "f"})
-    other.report["run"].update({"settings": "judge openai, service http://b", "python": "3.13"})
+    run = {"settings": "judge openai, service http://b", "python": "3.13"}
+    preflight = {"judge": "j", "passed": True, "fingerprint": "f"}
+    other = shard("o.json", 3.0, record("d", 1.0), run=run, preflight=preflight)
     told = merge([ONE, other])["warnings"]
     assert "the shards differ in settings: judge openai | judge openai, service http://b" in told
     assert "the shards differ in python: 3 | 3.13" in told
@@ -190,7 +196,7 @@ def test_what_is_said_of_all_scores_is_said_anew() -> None:
         "mrr >=0.8 asks for all claims of {0} of {0} questions; {0} failed by one: "
         "with 2 claims a score can only be 0, 0.5 or 1"
     )
-    gate = {"gate": "mrr >= 0.9", "verdict": "UNDECIDED", "reason": "too few"}
+    gate = {"gate": "mrr >= 0.9", "metric": "mrr", "verdict": "UNDECIDED", "reason": "too few"}
     warned = [said.format(1), "gate mrr >= 0.9: undecided: too few", "the store is full"]
     both = [shard(name, 1.0, claims(name), warnings=warned, gates=[gate]) for name in ("a", "b")]
     assert merge(both)["warnings"] == ["the store is full", said.format(2)]
@@ -208,7 +214,7 @@ def test_the_order_of_shards_shows_in_no_mean(values: list[float], random: Rando
 
 def test_files_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    path.write_text(json.dumps(ONE.report))
+    path.write_text(to_json(ONE.report))
     with pytest.raises(UsageError, match=r"a\.json and .*a\.json are reports of the same run"):
         read_shards([path, path])
     with pytest.raises(UsageError, match=r"b\.json"):

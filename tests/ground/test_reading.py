@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import jsonschema
 import pytest
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import GitRecord
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.reading import read_report, report_from
 from pytest_ragbench.report.revision import _BRANCHES, revision
@@ -114,14 +116,14 @@ def test_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (sub / "a.txt").write_text("1")
     git("add", ".")
     git("commit", "-qm", "one")
-    expected = {"commit": git("rev-parse", "HEAD"), "branch": "ветка", "dirty": False, "directory": "tests"}
+    expected = GitRecord(commit=git("rev-parse", "HEAD"), branch="ветка", dirty=False, directory="tests")
     assert revision(sub) == expected
     (sub / "a.txt").write_text("2")
     git("checkout", "-q", "--detach")
     for name in _BRANCHES:
         monkeypatch.delenv(name, raising=False)
-    assert revision(tmp_path) == {**expected, "branch": None, "dirty": True, "directory": ""}
+    assert revision(tmp_path) == replace(expected, branch=None, dirty=True, directory="")
     monkeypatch.setenv("CI_COMMIT_REF_NAME", "feature/a")
-    assert revision(tmp_path) == {**expected, "branch": "feature/a", "dirty": True, "directory": ""}
+    assert revision(tmp_path) == replace(expected, branch="feature/a", dirty=True, directory="")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision(tmp_path) is None

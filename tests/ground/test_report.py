@@ -13,14 +13,20 @@ from hypothesis import strategies as st
 from pytest_ragbench import JudgeError, RagSample, Score, UsageError
 from pytest_ragbench.assertions.failure import Miss, failure_text
 from pytest_ragbench.clean import clean, one_line
+from pytest_ragbench.metrics.formulas.percentile import percentile
+from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, ScoreRecord, TestRecord
 from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.model.scores import Finding, JudgeReply, Usage
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report import records
-from pytest_ragbench.report.books import add, percentile
+from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.json_report import JsonReport
 from pytest_ragbench.report.summary import Summary, table
+from pytest_ragbench.report.usage import add_usage
+from pytest_ragbench.report.writing import as_dict
+
+CONTEXT = ReportContext(RunInfo(id="r", started=1.0))
 
 
 @given(st.text())
@@ -69,7 +75,8 @@ def test_a_judges_replies_are_bounded_and_hold_no_secret(monkeypatch: pytest.Mon
         Result("faithfulness", None, "generation", error=JudgeError("no verdict", code="x", raw="Well ...")),
     ]
     try:
-        first, many, failed = records.record(node, report, None, None, results, replies=50)["scores"]
+        found = as_dict(records.record_of(node, report, None, None, results, reply_limit=50))
+        first, many, failed = found["scores"]
         assert first["replies"] == [
             {
                 "text": "***" + "é" * 47,
@@ -83,7 +90,7 @@ def test_a_judges_replies_are_bounded_and_hold_no_secret(monkeypatch: pytest.Mon
         ]
         assert len(many["replies"]) == 50
         assert failed["replies"] == [{"text": "Well ..."}]
-        assert "replies" not in records.record(node, report, None, None, results)["scores"][0]
+        assert records.record_of(node, report, None, None, results).scores[0].replies == ()
     finally:
         records._redactor.cache_clear()
 
@@ -127,20 +134,22 @@ def test_json_report_is_valid_after_every_step(tmp_path: Path) -> None:
     def now() -> object:
         return json.loads(path.read_text(encoding="utf-8"))
 
-    report = JsonReport(path, {"id": "r"})
-    assert now() == {
+    report = JsonReport(path, CONTEXT)
+    found = now()
+    assert isinstance(found, dict)
+    assert {name: found[name] for name in ("schema", "version", "results", "complete")} == {
         "schema": "ragbench-report",
         "version": 1,
-        "run": {"id": "r"},
         "results": [],
         "complete": False,
     }
+    assert found["run"]["id"] == "r"
     for number in range(3):
-        report.add({"n": number, "text": "Ответ は"})
+        report.add(TestRecord(test=f"Тест は {number}", outcome="passed"))
         found = now()
         assert isinstance(found, dict)
-        assert [record["n"] for record in found["results"]] == list(range(number + 1))
-    report.finish({"exit_code": 1})
+        assert [record["test"] for record in found["results"]] == [f"Тест は {n}" for n in range(number + 1)]
+    report.finish(RunReport(run=CONTEXT.run, complete=True, exit_code=1))
     found = now()
     assert isinstance(found, dict)
     assert (found["complete"], found["exit_code"], len(found["results"])) == (True, 1, 3)
@@ -149,24 +158,25 @@ def test_json_report_is_valid_after_every_step(tmp_path: Path) -> None:
 def test_json_report_replaces_an_older_longer_one(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text("x" * 10_000)
-    JsonReport(path, {}).finish({})
+    JsonReport(path, CONTEXT).finish(RunReport(run=CONTEXT.run, complete=True))
     assert json.loads(path.read_text())["complete"] is True
     with pytest.raises(UsageError, match="can't be written"):
-        JsonReport(path / "below", {})
+        JsonReport(path / "below", CONTEXT)
 
 
 def test_sums_over_a_run() -> None:
     summary = Summary()
 
-    def entry(value: float | None, passed: bool | None) -> dict[str, object]:
-        return {"metric": "mrr", "tier": "retrieval", "value": value, "passed": passed, "sample": 0}
+    def add(outcome: Outcome, kind: str | None, value: float | None, passed: bool | None) -> None:
+        found = ScoreRecord(metric="mrr", tier="retrieval", value=value, passed=passed, sample=0)
+        summary.add(TestRecord(test="t", outcome=outcome, kind=kind, scores=(found,)))
 
-    summary.add_record({"kind": None, "outcome": "passed", "scores": [entry(1.0, True)]})
-    summary.add_record({"kind": "quality", "outcome": "failed", "scores": [entry(0.5, False)]})
-    summary.add_record({"kind": "judge", "outcome": "error", "scores": [entry(None, None)]})
+    add("passed", None, 1.0, True)
+    add("failed", "quality", 0.5, False)
+    add("error", "judge", None, None)
     assert summary.outcome_line() == "1 passed, 1 quality failure, 1 judge error"
-    [row] = summary.to_dict({"mrr": "good"})["metrics"]
-    assert row == {
+    [row] = summary.record().metrics
+    assert as_dict(row) == {
         "metric": "mrr",
         "tier": "retrieval",
         "mean": 0.75,
@@ -188,8 +198,8 @@ def test_sums_over_a_run() -> None:
 
 def test_usage_adds_up() -> None:
     total: dict[str, dict[str, object]] = {}
-    add(total, {"rag": {"calls": 1, "latencies": [0.1]}})
-    add(total, {"rag": {"calls": 2, "latencies": [0.2, 0.3]}})
+    add_usage(total, {"rag": {"calls": 1, "latencies": [0.1]}})
+    add_usage(total, {"rag": {"calls": 2, "latencies": [0.2, 0.3]}})
     assert total == {"rag": {"calls": 3, "latencies": [0.1, 0.2, 0.3]}}
 
 

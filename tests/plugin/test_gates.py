@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from pytest_ragbench.gates.rules import parse_rule
-from pytest_ragbench.gates.verdicts import Verdict
-from pytest_ragbench.plugin.gating import Gates
-from pytest_ragbench.plugin.state import RunState
-from pytest_ragbench.settings import Settings
+from pytest_ragbench.gates.verdicts import Verdict, exit_code_of
 from tests.plugin.conftest import MODES, Project
 
 # One test a question; the grade is what the answer says, "down" is a judge that can't be reached.
@@ -133,11 +129,9 @@ def test_a_gate_that_can_not_work_has_its_own_exit_code(project: Project) -> Non
     ],
 )
 def test_exit_codes(verdicts: list[tuple[Any, bool]], undecided: str, given: int, code: int) -> None:
-    settings = Settings.model_validate({"gating": {"undecided": undecided}})
-    gates = Gates(cast(RunState, SimpleNamespace(settings=settings)), [])
     rule = parse_rule("faithfulness >= 0.8")
-    gates.verdicts = [Verdict(rule, outcome, "so", broken=broken) for outcome, broken in verdicts]
-    assert gates.exit_code(given, 8) == code
+    found = [Verdict(rule, outcome, "so", broken=broken) for outcome, broken in verdicts]
+    assert exit_code_of(found, given, undecided_fails=undecided == "fail") == code
 
 
 def test_a_gate_that_can_not_be_meant_ends_the_run_before_any_call(project: Project) -> None:
@@ -146,6 +140,18 @@ def test_a_gate_that_can_not_be_meant_ends_the_run_before_any_call(project: Proj
     assert result.ret == 4
     assert "did you mean 'faithfulness'" in result.stderr.str()
     assert "passed" not in result.stdout.str()
+
+
+def test_no_gate_decides_where_no_test_is_run(project: Project, both: list[str]) -> None:
+    written(project, ["0.9"] * 3)
+    result = project.run(
+        "--ragbench-gate=faithfulness >= 0.8", "--collect-only", "--ragbench-json=out.json", *both
+    )
+    assert result.ret == 0
+    assert "gates" not in result.stdout.str()
+    assert "undecided" not in result.stdout.str()
+    report = project.report()
+    assert (report["exit_code"], report["gates"], report["warnings"]) == (0, [], [])
 
 
 def test_a_baseline(project: Project, both: list[str]) -> None:

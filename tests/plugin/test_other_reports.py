@@ -76,7 +76,7 @@ def test_allure_and_pytest_html_and_github(
     files = {entry["name"]: Path("allure") / entry["source"] for entry in found["attachments"]}
     attached = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
     assert "<script>alert(1)</script>" in attached["evidence"]
-    assert "1 where the answer" in attached["method: exact_match"]
+    assert "Whether the answer equals" in attached["method: exact_match"]
     assert "1, если ответ совпадает с эталоном" in attached["method: exact_match"]
     assert json.loads(attached["ragbench"])["scores"][0]["metric"] == "exact_match"
 

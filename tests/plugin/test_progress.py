@@ -63,8 +63,8 @@ class Terminal:
 def made(terminal: Terminal, books: dict[str, Any]) -> Progress:
     engine = SimpleNamespace(totals=lambda: books, out=2) if books else None
     state = SimpleNamespace(live_engine=engine, live_folder=Path("none"))
-    book = SimpleNamespace(state=state, expected={"a", "b"}, reported={"a"}, books={})
-    progress = Progress(SimpleNamespace(_tw=terminal), book, terminal._file)  # type: ignore[arg-type]
+    results = SimpleNamespace(state=state, expected={"a", "b"}, reported={"a"}, usage={})
+    progress = Progress(SimpleNamespace(_tw=terminal), results, terminal._file)  # type: ignore[arg-type]
     progress._started = progress._news = 100.0
     return progress
 

@@ -46,6 +46,7 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
     from pytest_ragbench.gates.baseline import compare_all, read_baseline
     from pytest_ragbench.gates.rules import parse_rule
     from pytest_ragbench.gates.verdicts import Conditions, evaluate
+    from pytest_ragbench.report.writing import as_dict
 
     rules = [parse_rule(text) for text in gates]
     if history is None and not (Path(old).exists() and Path(new).exists()):
@@ -57,8 +58,8 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
     data = {
         "old": before.name,
         "new": after.name,
-        "metrics": [{"metric": comparison.metric, **comparison.to_dict()} for comparison in found],
-        "gates": [verdict.to_dict() for verdict in verdicts],
+        "metrics": [as_dict(comparison.metric_record()) for comparison in found],
+        "gates": [as_dict(verdict.record()) for verdict in verdicts],
     }
     emit(data, lambda: _text(found, verdicts), as_json=as_json)
     if any(verdict.outcome == "FAIL" for verdict in verdicts):

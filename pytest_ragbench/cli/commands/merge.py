@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
 
 if TYPE_CHECKING:
+    from pytest_ragbench.gates.deciding import RunGates
     from pytest_ragbench.gates.rules import Rule
+    from pytest_ragbench.model.report import RunReport
     from pytest_ragbench.settings import Settings
 
 
@@ -57,21 +59,32 @@ def command(
       pytest tests/rag --ragbench-json shard2.json --ragbench-no-gates ...   # on another
       ragbench merge shard1.json shard2.json --shards 2 -o merged.json
     """
-    from pytest_ragbench.report.merging import decide, merge, read_shards
+    from pytest_ragbench.report.merging import merge, read_shards
+    from pytest_ragbench.report.writing import as_dict
 
     settings = settings_of({})
-    merged = merge(read_shards(reports), newest=newest, expected=shards, mixed=mixed)
-    rules = [] if no_gates else _rules(settings, gates)
-    old = baseline or settings.gating.baseline
-    history = Path(settings.history).expanduser() if settings.history else None
-    lines = decide(merged, rules, settings.gating, old, history) if rules or old else []
+    held = _gates(settings, [] if no_gates else _rules(settings, gates), baseline)
+    merged = merge(read_shards(reports), newest=newest, expected=shards, mixed=mixed, gates=held)
+    data = as_dict(merged)
     if output is not None:
-        output.write_text(json.dumps(merged, ensure_ascii=False, indent=1), encoding="utf-8")
-    for warning in merged["warnings"]:
+        output.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
+    for warning in merged.warnings:
         note(f"warning: {warning}")
-    emit({name: value for name, value in merged.items() if name != "results"},
+    lines = [line for _, line in held.lines()] if held else []
+    emit({name: value for name, value in data.items() if name != "results"},
          lambda: "\n".join(_shown(merged, lines, output)), as_json=as_json)  # fmt: skip
-    return int(merged["exit_code"])
+    return merged.exit_code or 0
+
+
+def _gates(settings: Settings, rules: list[Rule], baseline: str | None) -> RunGates | None:
+    from pytest_ragbench.gates.baseline import read_baseline
+    from pytest_ragbench.gates.deciding import RunGates
+
+    old = baseline or settings.gating.baseline
+    if not rules and not old:
+        return None
+    history = Path(settings.history).expanduser() if settings.history else None
+    return RunGates(rules, settings.gating, read_baseline(old, history=history) if old else None)
 
 
 def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
@@ -82,7 +95,7 @@ def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
     return [rule for rule in parse_rules(settings.gates) if rule.name not in names] + own
 
 
-def _shown(merged: dict[str, Any], lines: list[str], output: Path | None) -> Iterator[str]:
+def _shown(merged: RunReport, lines: list[str], output: Path | None) -> Iterator[str]:
     from pytest_ragbench.metrics.registry import TIERS
     from pytest_ragbench.report.merging import summary_of
     from pytest_ragbench.report.summary import call_lines, table
@@ -94,9 +107,9 @@ def _shown(merged: dict[str, Any], lines: list[str], output: Path | None) -> Ite
         yield "the worst questions:"
         yield from (line for bad in summary.worst for line in bad.lines(200))
     yield summary.outcome_line() or "no results"
-    yield from call_lines(summary.books)
+    yield from call_lines(summary.usage)
     yield from lines
-    parts = [f"{len(merged['results'])} results of {len(merged['run']['shards'])} shards"]
-    parts += [] if merged["complete"] else ["not complete"]
+    parts = [f"{len(merged.results)} results of {len(merged.run.shards)} shards"]
+    parts += [] if merged.complete else ["not complete"]
     parts += [f"written to {output}"] if output is not None else []
     yield ", ".join(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.figures import Figure, figures
+from pytest_ragbench.report.formats import ReportContext
+from pytest_ragbench.report.history import History
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.html.rows import (
     Row,
@@ -54,6 +56,35 @@ _VERDICTS = {
     5: "no tests",
     8: "no score",
 }
+
+
+_TREND = 30
+"""So many earlier runs are plotted."""
+
+
+class HtmlReport:
+    """The page of a run, with the trend of the history and what the baseline said."""
+
+    whole_run = True
+
+    def __init__(self, path: Path, context: ReportContext) -> None:
+        self._path = path
+        self._context = context
+
+    def add(self, result: TestRecord) -> None:
+        pass
+
+    def finish(self, run: RunReport) -> Iterable[str]:
+        context = self._context
+        history = History(context.history) if context.history is not None else None
+        write_html(
+            self._path,
+            run,
+            trend=history.runs(_TREND, before=run.run.started) if history is not None else [],
+            baseline=context.baseline(),
+            lang=context.lang,
+        )
+        return [f"page: {self._path}"]
 
 
 def html_report(

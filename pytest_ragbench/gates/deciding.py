@@ -1,0 +1,64 @@
+"""The gates of one run: they see its results as they come, and decide at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pytest_ragbench.gates.baseline import Baseline, Comparison, compare_all
+from pytest_ragbench.gates.observations import Observations
+from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate, exit_code_of
+from pytest_ragbench.model.report import BaselineRecord, RunReport, TestRecord
+from pytest_ragbench.settings import GatingSettings
+
+
+class RunGates:
+    """For a run of pytest, and for the merged shards of one."""
+
+    def __init__(self, rules: Sequence[Rule], settings: GatingSettings, baseline: Baseline | None) -> None:
+        self.rules = rules
+        self.observed = Observations()
+        self.verdicts: list[Verdict] = []
+        self.comparisons: list[Comparison] = []
+        self.conditions: Conditions | None = None
+        """What held for the verdicts, once they are there."""
+        self._settings = settings
+        self._baseline = baseline
+
+    def add(self, result: TestRecord) -> None:
+        self.observed.add(result)
+
+    def finish(self, run: RunReport) -> None:
+        """Put verdicts, warnings and the exit code into the report; a run that is not complete passes no gate."""
+        preflight = run.preflight.fingerprint if run.preflight else None
+        new = Baseline(self.observed, run.run.prompts, preflight)
+        self.conditions = Conditions(
+            max_unscored=self._settings.max_unscored,
+            clusters=self._settings.clusters,
+            complete=run.complete,
+            baseline=self._baseline,
+            new=new,
+        )
+        self.verdicts = evaluate(self.rules, self.observed, self.conditions)
+        run.gates = tuple(verdict.record() for verdict in self.verdicts)
+        run.warnings += tuple(text for verdict in self.verdicts if (text := verdict.warning))
+        if self._baseline is not None:
+            self.comparisons = compare_all(new, self._baseline)
+            compared = tuple(comparison.metric_record() for comparison in self.comparisons)
+            run.baseline = BaselineRecord(name=self._baseline.name, metrics=compared)
+        if run.exit_code is not None:
+            undecided_fails = self._settings.undecided == "fail"
+            run.exit_code = exit_code_of(self.verdicts, run.exit_code, undecided_fails=undecided_fails)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """(outcome, line) for people; no outcome for lines that only inform."""
+        for verdict in self.verdicts:
+            yield (
+                verdict.outcome,
+                f"{verdict.outcome:<10} {verdict.rule.text}   {' '.join(verdict.reason.split())}",
+            )
+        if self._baseline is not None:
+            yield "", f"compared with {self._baseline.name}"
+        for comparison in self.comparisons:
+            for line in comparison.lines():
+                yield "", f"  {line}"

@@ -1,0 +1,172 @@
+"""The reports that a run was asked for, opened before its first test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.plugin.state import RunState
+
+if TYPE_CHECKING:
+    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+    from pytest_ragbench.report.formats import ReportContext, ReportFormat
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A report that was asked for, and by which option."""
+
+    name: str
+    path: Path
+    option: str
+
+
+class Reports:
+    """All formats of a run. One that fails is given up with a warning; the others go on."""
+
+    def __init__(self, config: pytest.Config, state: RunState, started: float) -> None:
+        self._config = config
+        self._state = state
+        self._formats: dict[str, ReportFormat] = {}
+        self._started = started
+        self.info: RunInfo | None = None
+        self.lines: list[str] = []
+        """For the terminal, once the run has ended."""
+        self.warnings: list[str] = []
+        wanted = list(self._wanted())
+        if not wanted:
+            return
+        from pytest_ragbench.report.formats import find_format
+
+        context = self._context(wanted)
+        self.info = context.run
+        for each in wanted:
+            if each.option.startswith("--"):
+                _check_writable(each)
+            try:
+                self._formats[each.option] = find_format(each.name)(each.path, context)
+            except RagbenchError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def __bool__(self) -> bool:
+        return bool(self._formats)
+
+    @property
+    def need_whole_run(self) -> bool:
+        """Whether any of them wants all results at the end."""
+        from pytest_ragbench.report.formats import needs_whole_run
+
+        return any(needs_whole_run(report) for report in self._formats.values())
+
+    def add(self, result: TestRecord) -> None:
+        for option, report in list(self._formats.items()):
+            try:
+                report.add(result)
+            except Exception as error:
+                self._give_up(option, error)
+
+    def finish(self, run: RunReport) -> None:
+        for option, report in list(self._formats.items()):
+            try:
+                self.lines += report.finish(run) or ()
+            except Exception as error:
+                self._give_up(option, error)
+
+    def _give_up(self, option: str, error: Exception) -> None:
+        said = str(error) if isinstance(error, RagbenchError) else f"{type(error).__name__}: {error}"
+        self.warnings.append(said if option in said else f"{option}: {said}")
+        del self._formats[option]
+
+    # What was asked for
+
+    def _wanted(self) -> Iterator[_Wanted]:
+        for name in ("json", "csv", "html"):
+            if path := self._path(self._config.getoption(f"ragbench_{name}")):
+                yield _Wanted(name, path, f"--ragbench-{name}")
+        for text in self._config.getoption("ragbench_report") or ():
+            name, _, given = text.partition("=")
+            path = self._path(given)
+            if not name or path is None:
+                raise pytest.UsageError(
+                    f"--ragbench-report {text}: NAME=FILE is wanted, such as markdown=run.md"
+                )
+            yield _Wanted(name, path, f"--ragbench-report {name}")
+        if history := self._history():  # after the page, whose trend is of earlier runs
+            yield _Wanted("history", history, "--ragbench-history")
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            yield _Wanted("github", Path(os.environ.get("GITHUB_STEP_SUMMARY", "")), "GITHUB_STEP_SUMMARY")
+
+    def _path(self, given: str | None) -> Path | None:
+        return self._config.invocation_params.dir / Path(given).expanduser() if given else None
+
+    def _history(self) -> Path | None:
+        if not self._state.is_configured or not self._state.settings.history:
+            return None
+        return self._state.located("ragbench_history", self._state.settings.history)
+
+    def _context(self, wanted: list[_Wanted]) -> ReportContext:
+        from pytest_ragbench.report.formats import ReportContext
+
+        try:
+            return ReportContext(
+                run=run_info(self._config, self._state, self._started),
+                lang=self._state.settings.lang,
+                history=next((each.path for each in wanted if each.name == "history"), None),
+                history_keep=self._state.settings.history_keep,
+                baseline=self._baseline,
+            )
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def _baseline(self) -> RunReport | None:
+        """The run that this one is held against, for its answers; the gates have read it before."""
+        given = self._state.settings.gating.baseline
+        if not given or self._config.getoption("ragbench_no_gates"):
+            return None
+        from pytest_ragbench.gates.baseline import find_report
+
+        base = self._state.base_of("ragbench_baseline", given)
+        return find_report(given, base=base, history=self._history())[0]
+
+
+def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
+    """Who runs what."""
+    import platform
+
+    from pytest_ragbench import __version__
+    from pytest_ragbench.clean import clean
+    from pytest_ragbench.judge.rendering import prompt_versions
+    from pytest_ragbench.model.report import RunInfo
+    from pytest_ragbench.report.revision import revision
+
+    return RunInfo(
+        id=state.run_id,
+        started=started,
+        ragbench=__version__,
+        pytest=pytest.__version__,
+        python=platform.python_version(),
+        platform=sys.platform,
+        settings=state.describe(),
+        sources=tuple(clean(name) for name in state.settings.sources),
+        git=revision(config.invocation_params.dir),
+        prompts=prompt_versions(),
+    )
+
+
+def _check_writable(wanted: _Wanted) -> None:
+    """Before anything is paid for."""
+    path = wanted.path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"{wanted.option} {path}: can't be written: {error.strerror}") from None
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "it is a directory" if path.is_dir() else "no permission"
+        raise pytest.UsageError(f"{wanted.option} {path}: can't be written: {why}")

@@ -1,0 +1,272 @@
+"""The one stream of results, on the controller: from tests, in whatever process they ran, to all that take them.
+
+Results are taken in once and handed to each consumer (``add``), and so is the report at the end of the run
+(``finish``): totals, gates and worse answers fill in their part, then the report formats write it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.plugin.outcomes import PhaseOutcome
+from pytest_ragbench.plugin.reports import Reports, run_info
+from pytest_ragbench.plugin.state import RunState
+
+if TYPE_CHECKING:
+    from pytest_ragbench.gates.deciding import RunGates
+    from pytest_ragbench.gates.preflight import Preflight
+    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+    from pytest_ragbench.plugin.mutating import WorseAnswers
+    from pytest_ragbench.report.kept import KeptResults
+    from pytest_ragbench.report.totals import Totals
+
+EXIT_UNSCORED = 8
+"""Nothing failed, but judge, endpoint or embedder did (0-6 are pytest's, 7 is taken)."""
+
+
+class RagbenchWarning(pytest.PytestWarning):
+    """Something that the run can do without, such as a store that can't be written."""
+
+
+class Consumer(Protocol):
+    """Who takes the results of a run."""
+
+    def add(self, result: TestRecord) -> None:
+        """One result, as it comes."""
+
+    def finish(self, run: RunReport) -> object:
+        """The run is over: put a part into its report, or write it."""
+
+
+class RunResults:
+    """Registered on the controller (and in a run without xdist) only."""
+
+    def __init__(self, config: pytest.Config, state: RunState) -> None:
+        self.config = config
+        self.state = state
+        self.expected: set[str] = set()
+        self.reported: set[str] = set()
+        self._kinds: set[str] = set()
+        self._other_failures = 0
+        self._collection_failed = False
+        self._ended_early = False
+        self._warned: dict[str, None] = {}
+        self._evidence: list[tuple[str, str]] = []
+        self._notes: list[str] = []
+        self._started = time.time()
+        self._preflight: Preflight | None = None
+        self._reports: Reports | None = None
+        self._gates: RunGates | None = None
+        # These are made when there is something for them: most runs of pytest have no RAG test.
+        self._totals: Totals | None = None
+        self._worse: WorseAnswers | None = None
+        self._kept: KeptResults | None = None
+
+    # What comes in
+
+    def pytest_sessionstart(self) -> None:
+        try:
+            self.state.check_recording()
+        except RagbenchError as error:
+            raise pytest.UsageError(str(error)) from None
+        from pytest_ragbench.plugin.gating import gates_of
+
+        self._gates = gates_of(self.config, self.state)
+        self._reports = Reports(self.config, self.state, self._started)
+        if self._reports and self._reports.need_whole_run:
+            from pytest_ragbench.report.kept import KeptResults
+
+            self._kept = KeptResults()
+        from pytest_ragbench.plugin.preflight import run_preflight
+
+        self._preflight = run_preflight(self.config, self.state, EXIT_UNSCORED)
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        if not getattr(self.config.pluginmanager.get_plugin("terminalreporter"), "isatty", False):
+            return
+        from pytest_ragbench.plugin.progress import progress_for
+
+        if (progress := progress_for(self.config, self)) is not None:
+            self.config.pluginmanager.register(progress, "ragbench-progress")
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Node ids that a worker has collected; each has to come back as a report."""
+        self.expected.update(ids)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._collection_failed = True
+            outcome = PhaseOutcome.of(report)
+            self._count_failure(outcome.kind if outcome else None)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when not in ("setup", "call"):  # the last report of a test, or that of a crashed worker
+            self.reported.add(report.nodeid)
+        outcome = PhaseOutcome.of(report)
+        rerun = getattr(report, "outcome", None) == "rerun"
+        if report.failed and not rerun:
+            self._count_failure(outcome.kind if outcome else None)
+        if outcome is None:
+            return
+        report.ragbench = None  # type: ignore[attr-defined]  # pytest keeps all reports until the end
+        self.take_rest(outcome.usage, outcome.warnings)
+        if rerun:
+            return
+        if outcome.evidence is not None:
+            self._evidence.append((report.nodeid, outcome.evidence))
+        if outcome.record is not None:
+            self._totals = self._totals or _new_totals()
+            for consumer in self._consumers():
+                consumer.add(outcome.record)
+
+    def take_rest(
+        self, usage: dict[str, Any], texts: Iterable[str], trials: Iterable[dict[str, Any]] = ()
+    ) -> None:
+        """Usage, warnings and worse answers of a test, or of a process after its last one."""
+        for text in texts:
+            self._warn(text)
+        if usage:
+            self._totals = self._totals or _new_totals()
+            self._totals.add_usage(usage)
+        if trials := list(trials):
+            from pytest_ragbench.plugin.mutating import WorseAnswers
+
+            self._worse = self._worse or WorseAnswers(self._gates)
+            self._worse.add_trials(trials)
+
+    def _consumers(self) -> Iterator[Consumer]:
+        """In the order in which they fill in the report: what decides on it before what writes it."""
+        known: tuple[Consumer | None, ...] = (
+            self._totals,
+            self._gates,
+            self._worse,
+            self._kept,
+            self._reports,
+        )
+        return (consumer for consumer in known if consumer is not None)
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """Calls so far, as tests reported them."""
+        return self._totals.summary.usage if self._totals else {}
+
+    def _count_failure(self, kind: str | None) -> None:
+        if kind is None or kind == "quality":
+            self._other_failures += 1
+        else:
+            self._kinds.add(kind)
+
+    def _warn(self, text: str) -> None:
+        """Once per text and run, in pytest's own list of warnings; never an error under -W error."""
+        if text in self._warned:
+            return
+        self._warned[text] = None
+        message = warnings.WarningMessage(RagbenchWarning(text), RagbenchWarning, "pytest_ragbench", 0)
+        self.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={"warning_message": message, "when": "runtest", "nodeid": "", "location": None}
+        )
+
+    # What comes out
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        self.take_rest(self.state.new_books(), self.state.new_warnings(), self.state.trials)
+        self._ended_early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(
+            session.shouldfail or session.shouldstop
+        )
+        session.exitstatus = self._exit_code(int(exitstatus))
+        try:
+            if recorded := self.state.end_recording():
+                self._notes.append(recorded)
+        except RagbenchError as error:
+            self._warn(str(error))
+        if not any((self._totals, self._gates, self._worse, self._reports)):
+            return
+        run = self._report(int(session.exitstatus))
+        from pytest_ragbench.garbage import uncollected
+
+        with (
+            uncollected() if self._kept is not None else nullcontext()
+        ):  # of thousands of results none is garbage
+            for consumer in self._consumers():
+                consumer.finish(run)
+        session.exitstatus = run.exit_code if run.exit_code is not None else session.exitstatus
+        for text in (*run.warnings, *(self._reports.warnings if self._reports else ())):
+            self._warn(text)
+
+    def _report(self, exit_code: int) -> RunReport:
+        """What is known of the run before its consumers fill in the rest."""
+        from pytest_ragbench.model.report import RunReport
+
+        return RunReport(
+            run=self._info(),
+            complete=not self._ended_early and not self.lost,
+            exit_code=exit_code,
+            finished=time.time(),
+            lost=tuple(sorted(self.lost)),
+            warnings=tuple(self._warned),
+            preflight=self._preflight.record() if self._preflight else None,
+        )
+
+    def _info(self) -> RunInfo:
+        from pytest_ragbench.model.report import RunInfo
+
+        if self._reports and self._reports.info is not None:
+            return self._reports.info
+        if self._gates is not None:  # which look at the prompts
+            return run_info(self.config, self.state, self._started)
+        return RunInfo(id=self.state.run_id, started=self._started)
+
+    @property
+    def lost(self) -> set[str]:
+        """Tests that a worker collected and nobody reported."""
+        return self.expected - self.reported
+
+    def _exit_code(self, given: int) -> int:
+        """Pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
+        green = given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and self.lost and not self.config.getoption("collectonly"):
+            return pytest.ExitCode.INTERNAL_ERROR
+        only_ours = bool(self._kinds) and not self._other_failures
+        # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.
+        ended = given == pytest.ExitCode.INTERRUPTED and self._collection_failed
+        if only_ours and (given == pytest.ExitCode.TESTS_FAILED or ended):
+            return pytest.ExitCode.USAGE_ERROR if "usage" in self._kinds else EXIT_UNSCORED
+        return given
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        from pytest_ragbench.plugin import terminal
+
+        written = self._reports.lines if self._reports else []
+        commands = [line for line in written if line.startswith("::")]
+        for line in commands:  # GitHub reads them wherever they stand
+            terminalreporter.line(line)
+        if self._totals is not None and self._totals.summary.has_results:
+            notes = [self.state.describe()]
+            notes += [text for text, matters in self._totals.few_values.lines() if not matters]
+            notes += [*self._notes, *(line for line in written if line not in commands)]
+            terminal.show_evidence(terminalreporter, self._evidence)
+            terminal.show_summary(terminalreporter, self._totals.summary, notes)
+        if self._totals is not None:
+            for line in self._totals.opinions.lines():
+                terminalreporter.line(line)
+        if self._gates is not None:
+            terminal.show_gates(terminalreporter, self._gates)
+        if self._worse is not None:
+            terminal.show_worse_answers(terminalreporter, self._worse)
+        if not (self._ended_early or self.config.getoption("collectonly")):
+            terminal.show_lost(terminalreporter, self.lost, len(self.expected))
+
+
+def _new_totals() -> Totals:
+    from pytest_ragbench.report.totals import Totals
+
+    return Totals()

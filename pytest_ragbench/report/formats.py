@@ -1,0 +1,92 @@
+"""Report formats: each is a class that takes the results of a run and, at its end, the whole report.
+
+Formats are found by the entry point group ``ragbench.reports``; those of this package stand in :data:`BUILT_IN` and
+are loaded the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Protocol
+
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+
+GROUP = "ragbench.reports"
+BUILT_IN = {
+    "json": "pytest_ragbench.report.json_report:JsonReport",
+    "csv": "pytest_ragbench.report.csv_export:CsvReport",
+    "html": "pytest_ragbench.report.html:HtmlReport",
+    "markdown": "pytest_ragbench.report.markdown:MarkdownReport",
+    "history": "pytest_ragbench.report.history:HistoryReport",
+    "github": "pytest_ragbench.report.github:GithubSummary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContext:
+    """What a format may want to know before the first result."""
+
+    run: RunInfo
+    lang: str = "en"
+    """Of the explanations of metrics."""
+    history: Path | None = None
+    """The file of earlier runs, where one is kept."""
+    history_keep: int = 0
+    """How many runs to keep in it; 0: all."""
+    baseline: Callable[[], RunReport | None] = lambda: None
+    """Reads the run that this one is held against."""
+
+
+class ReportFormat(Protocol):
+    """What a factory of the group ``ragbench.reports`` returns.
+
+    The factory, as a rule the class itself, is called as ``factory(path, context)`` before the first test: with
+    the file that was asked for, and a :class:`ReportContext`. It raises UsageError where it can't work. A class
+    whose attribute ``whole_run`` is true finds all results in ``run.results`` at the end; for others they are not
+    kept, and the tuple is empty.
+    """
+
+    def add(self, result: TestRecord) -> None:
+        """One test has ended."""
+
+    def finish(self, run: RunReport) -> Iterable[str] | None:
+        """The run has ended; what is returned are lines for the terminal."""
+
+
+Factory = Callable[[Path, ReportContext], ReportFormat]
+
+
+def format_names() -> list[str]:
+    """All formats that are installed."""
+    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+
+
+def find_format(name: str) -> Factory:
+    """The factory of a format.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name, or it can't be imported.
+    """
+    if name in BUILT_IN:
+        found = EntryPoint(name, BUILT_IN[name], GROUP)
+    else:
+        known = {point.name: point for point in entry_points(group=GROUP)}
+        if name not in known:
+            raise UsageError(f"no report format {name!r}; there are: {', '.join(format_names())}")
+        found = known[name]
+    try:
+        factory: Factory = found.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"report format {name}: {found.value} can't be imported: {error}") from None
+    return factory
+
+
+def needs_whole_run(report: ReportFormat) -> bool:
+    """Whether ``finish`` is to find all results in the report."""
+    return bool(getattr(report, "whole_run", False))
