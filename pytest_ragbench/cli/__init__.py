@@ -6,16 +6,21 @@ its file name (``_`` becomes ``-``) and imported when it is used, or listed by `
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from pytest_ragbench import __version__
+from pytest_ragbench.cli import commands
 from pytest_ragbench.cli.shared import Exit, failure
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, Unscored
 
@@ -26,12 +31,10 @@ _EPILOG = (
 
 
 class _Commands(click.Group):
-    """The modules beside this one; none is imported before it is needed."""
+    """The modules beside this one; only the one that is run is imported, with all that it needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        package = import_module(f"{__name__}.commands")
-        names = [module.name for module in iter_modules(package.__path__)]
-        return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+        return sorted(name.replace("_", "-") for name in _modules())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -42,10 +45,14 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Each with its first sentence, whole: a newcomer has nothing else to choose by."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(limit=200)) for name, command in commands if command]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, _first_sentence(name)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=_first_sentence(name)) for name in names
+        ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -53,12 +60,25 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
-
             known = self.list_commands(ctx)
             close = get_close_matches(args[0], known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"commands: {', '.join(known)}"
             raise click.UsageError(f"{error.message.rstrip('.')}; {hint}", ctx) from None
+
+
+def _modules() -> list[str]:
+    return [module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_")]
+
+
+def _first_sentence(name: str) -> str:
+    """What a command does, read from its source: importing them all would make ``--help`` slow."""
+    [folder] = commands.__path__
+    source = Path(folder, f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "command":
+            paragraph = (ast.get_docstring(node) or "").partition("\n\n")[0]
+            return " ".join(paragraph.split()).partition(". ")[0].rstrip(".") + "."
+    return ""
 
 
 @click.group(

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
+from pytest_ragbench.engine.backend import StoreError
+from pytest_ragbench.engine.places import backend_of
 from pytest_ragbench.model.errors import RagbenchError, Unscored
+from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.thresholds import parse_threshold
+from pytest_ragbench.questions import load_questions
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -75,7 +81,6 @@ _ADVICE = {
 
 def _thresholds(settings: Settings) -> Iterator[Check]:
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.model.thresholds import parse_threshold
 
     for name, limit in settings.thresholds.items():
         parse_threshold(limit, find(name).scale)
@@ -86,8 +91,6 @@ def _thresholds(settings: Settings) -> Iterator[Check]:
 
 def _questions(settings: Settings) -> Iterator[Check]:
     if settings.questions:
-        from pytest_ragbench.questions import load_questions
-
         questions = load_questions(settings.questions)
         with_reference = sum(question.reference is not None for question in questions)
         yield Check(
@@ -98,9 +101,6 @@ def _questions(settings: Settings) -> Iterator[Check]:
 
 
 def _redis(url: str) -> Check:
-    from pytest_ragbench.engine.backend import StoreError
-    from pytest_ragbench.engine.places import backend_of
-
     store = backend_of(url)
     assert store is not None
     try:
@@ -145,8 +145,6 @@ def _store(settings: Settings) -> Iterator[Check]:
 def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]:
     from pytest_ragbench import building
     from pytest_ragbench.batch.scorer import Scorer
-    from pytest_ragbench.model.samples import RagSample
-    from pytest_ragbench.model.scores import Score
 
     name = building.judge_name(settings)
     scorer = Scorer(["abstention"], engine, settings)  # refuses a missing key, model or address
@@ -199,7 +197,6 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
 
 def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
     from pytest_ragbench import building
-    from pytest_ragbench.model.samples import Question
 
     if settings.rag.url is None:
         yield Check("service", "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")

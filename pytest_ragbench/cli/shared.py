@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import east_asian_width
 
 import click
 
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     UsageError
         Naming the key and where it comes from.
     """
-    from pytest_ragbench.settings import load_settings
+    from pytest_ragbench.settings import load_settings  # not for `ragbench --help`, which imports this module
 
     taken = {option.setting: option for option in _SETTINGS.values() if option.setting}
     return load_settings(
@@ -78,22 +80,33 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     )
 
 
+def pytest_cache() -> Path | None:
+    """Where tests run in this directory keep their store; None if none has been run."""
+    cache = Path(".pytest_cache/d/ragbench")
+    return cache if cache.is_dir() else None
+
+
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[Engine]:
     """An engine for one command; its store is that of the tests run here, so no reply is paid for twice."""
     from pytest_ragbench import building
 
-    cache = Path(".pytest_cache/d/ragbench")
     engine = building.engine(
         settings,
         run_id=building.new_run_id(),
-        cache=cache if cache.is_dir() else None,
+        cache=pytest_cache(),
         on_warning=lambda text: note(f"warning: {text}"),
     )
     try:
         yield engine
     finally:
         engine.close()
+
+
+def check_replaces(output: Path, *, force: bool) -> None:
+    """Raise UsageError where ``output`` exists and the command was not told to replace it."""
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists already; --force replaces it")
 
 
 def emit(data: Any, text: str | Callable[[], str], *, as_json: bool) -> None:
@@ -126,7 +139,6 @@ def failure(kind: str, message: str, code: Exit, *, as_json: bool, before: str =
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of text under a header, in the columns of a terminal (a Japanese letter takes two)."""
-    from unicodedata import east_asian_width
 
     def width(text: str) -> int:
         return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)

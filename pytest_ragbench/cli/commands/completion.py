@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
+
+from pytest_ragbench.cli import ragbench
 
 _HOW = {
     "bash": "ragbench completion bash > ~/.ragbench-complete.bash, and source that file in ~/.bashrc",
@@ -20,10 +23,6 @@ def command(shell: str) -> None:
       ragbench completion bash > ~/.ragbench-complete.bash
       echo '. ~/.ragbench-complete.bash' >> ~/.bashrc
     """
-    from click.shell_completion import get_completion_class
-
-    from pytest_ragbench.cli import ragbench
-
     complete = get_completion_class(shell)
     if complete is None:  # pragma: no cover - Choice lets only known ones through
         raise click.UsageError(f"click knows no shell {shell!r}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pytest_ragbench.cli.checks import run_checks
 from pytest_ragbench.cli.shared import Exit, configured, emit, json_option
 
 _MARKS = {"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
@@ -28,8 +29,6 @@ def command(offline: bool, question: str, as_json: bool, **options: Any) -> int:
       ragbench doctor --judge openai:gpt-4o-mini --rag-url http://localhost:8080
       ragbench doctor --offline --json
     """
-    from pytest_ragbench.cli.checks import run_checks
-
     checks = run_checks(options, question=question, offline=offline)
     told = [vars(check) for check in checks]
     code = max((check.code for check in checks), key=[Exit.OK, Exit.UNSCORED, Exit.USAGE].index)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from pytest_ragbench.cli.shared import emit, json_option
+from pytest_ragbench.cli.shared import check_replaces, emit, json_option
+from pytest_ragbench.questions import load_questions
+from pytest_ragbench.questions.writers import write_questions
 
 _TARGETS = ["own", "ragas", "deepeval", "langsmith", "promptfoo"]
 
@@ -35,12 +37,7 @@ def command(
       ragbench export questions.xlsx questions.jsonl
       ragbench export questions.csv golden.json --as deepeval
     """
-    from pytest_ragbench.model.errors import UsageError
-    from pytest_ragbench.questions import load_questions
-    from pytest_ragbench.questions.writers import write_questions
-
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already; --force replaces it")
+    check_replaces(output, force=force)
     found = load_questions(questions, format=format, encoding=encoding, table=table)
     write_questions(found, output, target)
     told = {"questions": len(found), "output": str(output), "as": target}

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, note, settings_of
+from pytest_ragbench.cli.shared import (
+    Exit,
+    check_replaces,
+    configured,
+    emit,
+    engine_of,
+    json_option,
+    note,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -50,8 +59,7 @@ def command(
     from pytest_ragbench.model.errors import UsageError
     from pytest_ragbench.questions.writers import write_questions
 
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already; --force replaces it")
+    check_replaces(output, force=force)
     settings = settings_of(options)
     with engine_of(settings) as engine:
         found = _variants(source, variants, engine, settings) if variants else _generated(

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option
+from pytest_ragbench.cli.starting import files_for
 from pytest_ragbench.languages import DEFAULT, known_languages
+from pytest_ragbench.settings import load_settings
 
 
 @click.command()
@@ -31,9 +33,6 @@ def command(directory: Path, rag_url: str | None, judge: str, lang: str, force: 
       ragbench init tests/rag && pytest tests/rag
       ragbench init tests/rag --rag-url http://localhost:8080 --judge openai:gpt-4o-mini
     """
-    from pytest_ragbench.cli.starting import files_for
-    from pytest_ragbench.settings import load_settings
-
     load_settings(directory, environ={}, options={"rag.url": rag_url, "judge": judge}) if rag_url else None
     written, left = [], []
     directory.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from pytest_ragbench.cli.shared import emit, json_option, table
+from pytest_ragbench.metrics.registry import TIERS, all_metrics, find
+from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from pytest_ragbench.metrics.registry import Metric
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from pytest_ragbench.metrics.registry import all_metrics
-
     return [CompletionItem(name) for name in all_metrics() if name.startswith(incomplete)]
 
 
@@ -44,9 +45,6 @@ def command(
       ragbench metrics faithfulness ndcg@10
       ragbench metrics --tier retrieval --json
     """
-    from pytest_ragbench.metrics.registry import TIERS, all_metrics, find
-    from pytest_ragbench.model.errors import UsageError
-
     if tier is not None and tier not in TIERS:
         raise UsageError(f"unknown tier {tier!r}; tiers: {', '.join(TIERS)}")
     found = {name: find(name) for name in names} if names else all_metrics()
@@ -89,8 +87,6 @@ def described(metric: Metric) -> dict[str, Any]:
 
 
 def _options(metric: Metric) -> list[str]:
-    import inspect
-
     parameters = inspect.signature(metric.compute).parameters.values()
     return [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
 

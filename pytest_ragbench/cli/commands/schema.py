@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from pytest_ragbench.cli.shared import print_json
+from pytest_ragbench.report.schema import report_schema
 
 
 @click.command()
@@ -19,8 +20,6 @@ def command(of: str) -> None:
       ragbench schema report > ragbench-report.schema.json
     """
     if of == "report":
-        from pytest_ragbench.report.schema import report_schema
-
         print_json(report_schema())
         return
     from pytest_ragbench.specs.model import json_schema

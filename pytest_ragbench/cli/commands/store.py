@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_ragbench.cli.shared import configured, emit, json_option, settings_of, table
+from pytest_ragbench.cli.shared import configured, emit, json_option, pytest_cache, settings_of, table
+from pytest_ragbench.engine.backend import DAY, StoreError
+from pytest_ragbench.engine.places import backend_of
+from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.backend import Backend, Reply
@@ -85,8 +89,6 @@ def prune(
     store: str | None, unused_days: float, run_days: float, max_mb: float, everything: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Delete what is no longer of use. Runs do the same by themselves, once a day."""
-    from pytest_ragbench.engine.backend import DAY
-
     opened = _opened(store)
     before = _try(opened, opened.stats)
     deleted = _try(
@@ -125,8 +127,6 @@ def export(store: str | None, file: str, kind: str | None, as_json: bool) -> Non
     The store knows what was asked only as a digest. For a file that runs can be replayed from, with what was
     asked beside each reply, run the tests with --ragbench-record.
     """
-    import json
-
     opened = _opened(store)
     replies = _try(opened, lambda: [r for r in opened.items() if kind in (None, r.kind)])
     lines = [json.dumps(_exported(reply), ensure_ascii=False) for reply in replies]
@@ -139,8 +139,6 @@ def export(store: str | None, file: str, kind: str | None, as_json: bool) -> Non
 
 
 def _exported(reply: Reply) -> dict[str, Any]:
-    import json
-
     return {
         "digest": reply.digest,
         "kind": reply.kind,
@@ -157,10 +155,8 @@ def _exported(reply: Reply) -> dict[str, Any]:
 def _opened(store: str | None) -> Backend:
     """The store that the configuration names; UsageError where there is none."""
     from pytest_ragbench import building
-    from pytest_ragbench.engine.places import backend_of
-    from pytest_ragbench.model.errors import UsageError
 
-    place = building.store_place(settings_of({"store": store}), _cache())
+    place = building.store_place(settings_of({"store": store}), pytest_cache())
     opened = backend_of(place)
     if opened is None:
         raise UsageError("the store is switched off; name a file with --store")
@@ -171,15 +167,7 @@ def _opened(store: str | None) -> Backend:
     return opened
 
 
-def _cache() -> Path | None:
-    cache = Path(".pytest_cache/d/ragbench")
-    return cache if cache.is_dir() else None
-
-
 def _try(store: Backend, work: Callable[[], Any]) -> Any:
-    from pytest_ragbench.engine.backend import StoreError
-    from pytest_ragbench.model.errors import UsageError
-
     try:
         return work()
     except StoreError as error:
