@@ -1,7 +1,8 @@
-"""Question files (CSV, TSV, JSON, JSON Lines, YAML) as lists of ``Question``."""
+"""Question files, tables and databases as lists of ``Question``."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load_questions", "parse_contexts", "question_from", "questions_from", "test_id", "test_ids"]
 
-# Resolved on first use: the plugin imports this room in every pytest run of the machine.
-_HOMES = {
+# Imported on first use: the plugin imports this package in every pytest run of the machine.
+_MODULES = {
     "load_questions": "loader",
     "parse_contexts": "contexts",
     "question_from": "inline",
@@ -24,8 +25,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

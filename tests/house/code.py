@@ -23,6 +23,8 @@ class Import:
     line: int
     inner: bool
     """Inside a function."""
+    typing: bool = False
+    """Below ``if TYPE_CHECKING``: never loaded."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,11 @@ def modules() -> tuple[Module, ...]:
     return tuple(found)
 
 
-def _imports(node: ast.AST, inner: bool) -> Iterator[Import]:
+def _imports(node: ast.AST, inner: bool, typing: bool = False) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             for alias in child.names:
-                yield Import(_target(alias.name), (), child.lineno, inner)
+                yield Import(_target(alias.name), (), child.lineno, inner, typing)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "imports name their module in full"
             names: dict[str, list[str]] = {}
@@ -73,10 +75,11 @@ def _imports(node: ast.AST, inner: bool) -> Iterator[Import]:
                 deeper = f"{child.module}.{alias.name}"
                 names.setdefault(deeper if _exists(deeper) else str(child.module), []).append(alias.name)
             for target, taken in names.items():
-                yield Import(_target(target), tuple(taken), child.lineno, inner)
+                yield Import(_target(target), tuple(taken), child.lineno, inner, typing)
         else:
             within = inner or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            yield from _imports(child, within)
+            unloaded = typing or (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING")
+            yield from _imports(child, within, unloaded)
 
 
 def _target(name: str) -> str:
@@ -103,7 +106,7 @@ def loaded_with(name: str) -> frozenset[str]:
         seen.add(one)
         todo += [".".join(one.split(".")[:-1])] if "." in one else []
         if one in by_name:
-            todo += [item.module for item in by_name[one].imports if not item.inner]
+            todo += [item.module for item in by_name[one].imports if not (item.inner or item.typing)]
     return frozenset(seen)
 
 

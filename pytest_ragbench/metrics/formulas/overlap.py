@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -93,8 +94,6 @@ def rouge_signature(
     fold_yo: bool = False,
 ) -> str:
     """What a ROUGE value depends on, in sacrebleu's style: ``tok:unicode|stem:no|yo:kept|version:...``."""
-    from importlib.metadata import version
-
     name = tokenizer if isinstance(tokenizer, str) else getattr(tokenizer, "__name__", "custom")
     return (
         f"tok:{name}|stem:{'porter' if stem else 'no'}|yo:{'e' if fold_yo else 'kept'}"
