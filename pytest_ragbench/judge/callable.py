@@ -33,7 +33,7 @@ def callable_judge(
     ----------
     function
         Takes chat messages (``[{"role": "system", "content": ...}, ...]``) and returns, at once or
-        when awaited, the reply: a text, the verdict object as a dict or pydantic model,
+        when awaited, the reply: a string, the verdict object as a dict or pydantic model,
         ``(text, finish_reason)``, a chat completion, or an object with ``.content``. A function that
         is not async runs in a thread. An attribute ``ragbench_key`` (JSON: model, temperature ...)
         says that replies may be stored, and under which key; without it nothing is stored.
@@ -139,7 +139,7 @@ def _raw(result: Any) -> RawReply:
         own = getattr(result, "finish_reason", None)
         return _reply(text_of(result.content), own or finish, getattr(result, "refusal", None))
     raise TypeError(
-        f"a judge must return a text, a dict or an object with .content, got {type(result).__name__}"
+        f"a judge must return a string, a dict or an object with .content, got {type(result).__name__}"
     )
 
 

@@ -81,7 +81,7 @@ class ChatAdapter:
         Raises
         ------
         JudgeError
-            There was no usable completion.
+            The service refused, or sent no chat completion.
         """
         endpoint: Endpoint = call.config
         asked: ChatRequest = call.body

@@ -49,10 +49,10 @@ def completion_of(data: Any) -> Sent | None:
     return Sent(reply, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
 
-def _logprobs(told: Any) -> list[list[Token]]:
+def _logprobs(given: Any) -> list[list[Token]]:
     """The first positions in one shape: the token that was written, then the others, likeliest first."""
-    told = told if isinstance(told, Mapping) else {}
-    content = told.get("content")
+    given = given if isinstance(given, Mapping) else {}
+    content = given.get("content")
     if isinstance(content, list):
         return [
             _position(place, place.get("top_logprobs"))
@@ -60,7 +60,7 @@ def _logprobs(told: Any) -> list[list[Token]]:
             if isinstance(place, Mapping)
         ]
     # The older shape: {"tokens": [...], "token_logprobs": [...], "top_logprobs": [{token: logprob}]}
-    tokens, chances, tops = (told.get(name) for name in ("tokens", "token_logprobs", "top_logprobs"))
+    tokens, chances, tops = (given.get(name) for name in ("tokens", "token_logprobs", "top_logprobs"))
     if not (isinstance(tokens, list) and isinstance(chances, list)):
         return []
     tops = tops if isinstance(tops, list) else []
@@ -86,8 +86,8 @@ def _position(written: Mapping[str, Any], others: Any) -> list[Token]:
     ]
 
 
-def _token(told: Mapping[str, Any]) -> Token | None:
-    text, chance, raw = told.get("token"), told.get("logprob"), told.get("bytes")
+def _token(given: Mapping[str, Any]) -> Token | None:
+    text, chance, raw = given.get("token"), given.get("logprob"), given.get("bytes")
     if not isinstance(text, str) or isinstance(chance, bool) or not isinstance(chance, (int, float)):
         return None
     if not chance <= 0:  # a NaN, or no logarithm of a probability

@@ -1,4 +1,4 @@
-"""A second judge for when the first can't be asked."""
+"""A second judge, asked where the first one can't be."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _OUTAGES = ("timeout", "connection", "unavailable", "insufficient_quota", "not_r
 class FallbackJudge:
     """Asks ``first``, and ``second`` where the first one's provider is down, refuses the key, or has no quota left.
 
-    A reply that is no verdict is no outage: it stays the first judge's error, or the run would be judged by
-    whoever happens to answer. Scores name who judged; the run warns where it was the second.
+    A reply that can't be read is not an outage: it stays the first judge's error. Otherwise the two judges would
+    take turns, and the scores of a run would not be comparable. Scores name who judged; the run warns where it was
+    the second.
     """
 
     def __init__(self, first: Judge, second: Judge, engine: Engine) -> None:
@@ -71,5 +72,5 @@ class FallbackJudge:
 
 
 def is_outage(error: JudgeError) -> bool:
-    """Whether the judge could not be asked, rather than said something useless."""
+    """Whether the judge could not be asked at all, rather than sent a reply that can't be used."""
     return error.code in _OUTAGES or error.code.startswith("http_")

@@ -142,13 +142,13 @@ def read_header(file: Path) -> Header:
     Raises
     ------
     UsageError
-        The file can't be read or is no GGUF file; named.
+        The file can't be read or is not a GGUF file; the message names it.
     """
     try:
         with file.open("rb") as stream:
             if stream.read(4) != _MAGIC:
                 raise UsageError(
-                    f"{str(file)!r} is no GGUF file: it does not begin with {_MAGIC.decode()!r}; convert the model, "
+                    f"{str(file)!r} is not a GGUF file: it does not begin with {_MAGIC.decode()!r}; convert the model, "
                     "or download its .gguf"
                 )
             version, _tensors, pairs = struct.unpack("<IQQ", stream.read(20))
@@ -172,7 +172,7 @@ _TEXT, _ARRAY = 8, 9
 def _text(stream: BinaryIO) -> str:
     (length,) = struct.unpack("<Q", stream.read(8))
     if length > 1 << 24:
-        raise ValueError(f"a text of {length} bytes")
+        raise ValueError(f"a string of {length} bytes")
     return stream.read(length).decode("utf-8", "replace")
 
 

@@ -3,8 +3,8 @@ the reply, and one in the folder of each language the text.
 
 The texts under judgement stand between markers that they can't contain, and the instructions say that
 nothing between the markers is an instruction. The markers are derived from the texts, so that the same
-task is always rendered alike (stored replies and recordings match) while whoever wrote one of the texts
-can't know them.
+task is always rendered alike (stored replies and recordings match) while the author of one of the texts can't
+predict them.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _fenced(data: Mapping[str, Any], nonce: str, labels: Mapping[str, str]) -> s
 
 
 def _numbered(label: str, items: Sequence[str] | Iterable[str], nonce: str) -> str:
-    # The number stands outside the markers: a text can't give itself another one.
+    # The number stands outside the markers: what an item says can't change it.
     blocks = [f"[{number}]\n{_between(label, item, nonce)}" for number, item in enumerate(items, start=1)]
     return "\n".join(blocks) or "[]"
 

@@ -177,7 +177,7 @@ class _Lifespan:
         self._name = name
         self._state: dict[str, Any] = {}
         self._to_app: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._said: dict[str, asyncio.Future[str]] = {}
+        self._replies: dict[str, asyncio.Future[str]] = {}
         self._task: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
 
@@ -191,27 +191,27 @@ class _Lifespan:
     async def stop(self) -> None:
         if self._task is not None and not self._task.done():
             with suppress(Exception):
-                await self._tell("shutdown")
+                await self._announce("shutdown")
             self._task.cancel()
 
     async def _start(self) -> None:
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self._state}
         self._task = asyncio.ensure_future(self._app(scope, self._receive, self._take))
-        failed = await self._tell("startup")
+        failed = await self._announce("startup")
         if failed:
             raise EndpointError(f"{self._name} did not start: {failed}", code="startup")
 
-    async def _tell(self, event: str) -> str:
-        """What the app says to the event: nothing, or why it failed. An app without lifespan just ends."""
-        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._said[event] = said
+    async def _announce(self, event: str) -> str:
+        """What the app answers to the event: an empty string, or why it failed. An app without lifespan just ends."""
+        reply: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._replies[event] = reply
         await self._to_app.put({"type": f"lifespan.{event}"})
-        tasks: set[asyncio.Future[Any]] = {said, self._task}  # type: ignore[arg-type]
+        tasks: set[asyncio.Future[Any]] = {reply, self._task}  # type: ignore[arg-type]
         await asyncio.wait(tasks, timeout=_STARTUP_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
-        if said.done():
-            return said.result()
+        if reply.done():
+            return reply.result()
         if self._task is not None and self._task.done():
-            self._task.exception()  # seen: it has no lifespan
+            self._task.exception()  # retrieved, so that asyncio does not complain: the app has no lifespan
             return ""
         return f"nothing within {_STARTUP_TIMEOUT_S:g} s"
 
@@ -223,6 +223,8 @@ class _Lifespan:
 
     async def _take(self, message: MutableMapping[str, Any]) -> None:
         _, event, outcome = str(message["type"]).split(".")
-        if event in self._said and not self._said[event].done():
+        if event in self._replies and not self._replies[event].done():
             failed = outcome == "failed"
-            self._said[event].set_result(str(message.get("message") or "no reason given") if failed else "")
+            self._replies[event].set_result(
+                str(message.get("message") or "no reason given") if failed else ""
+            )

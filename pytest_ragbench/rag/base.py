@@ -25,7 +25,7 @@ class Retriever(Protocol):
         Raises
         ------
         EndpointError
-            Where the system could not be reached or replied with something that is no answer.
+            Where the system could not be reached or its reply holds no answer.
         UsageError
             Where the configuration is wrong.
         """

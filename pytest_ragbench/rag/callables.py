@@ -22,7 +22,7 @@ _PAIR = ReplyReader(ReplyMapping(contexts="contexts"))
 
 Answer = str | Mapping[str, Any] | RagSample | tuple[str, Any]
 """What a callable may return: the answer; a mapping as a JSON reply would be; a sample; or answer and
-contexts (a list of texts, or of mappings with text, id and score)."""
+contexts (a list of strings, or of mappings with text, id and score)."""
 
 
 class CallableRetriever:
@@ -100,14 +100,14 @@ class CallableRetriever:
         if isinstance(answer, tuple) and len(answer) == 2:
             text, contexts = answer
             if not isinstance(text, str):
-                raise BadReply(f"the answer of (answer, contexts) is a {type(text).__name__}, not a text")
+                raise BadReply(f"the answer of (answer, contexts) is a {type(text).__name__}, not a string")
             if contexts is None:
                 return {"answer": text}
             return found_in(_PAIR.read({"answer": text, "contexts": _listed(contexts)}))
         if isinstance(answer, (str, Mapping)):
             return found_in(self._reader.read(answer))
         raise BadReply(
-            f"it returned a {type(answer).__name__}; return a text, a dict with answer and contexts, "
+            f"it returned a {type(answer).__name__}; return a string, a dict with answer and contexts, "
             f"(answer, contexts), or a RagSample"
         )
 

@@ -64,7 +64,7 @@ def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
     Raises
     ------
     BadReply
-        Where it is no answer.
+        The reply holds no answer.
     """
     content_type, text = str(payload["content_type"]), str(payload["text"])
     if not text.strip() and content_type != "text/plain":
@@ -103,7 +103,7 @@ def _plain(content_type: str, text: str, reader: ReplyReader) -> Reply:
 
 def _json(text: str) -> tuple[bool, Any]:
     try:
-        # NaN is no JSON, but Python services send it as a missing score.
+        # Not valid JSON, but Python services send NaN for a missing score.
         return True, json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return False, None

@@ -31,7 +31,7 @@ _DEPTH = 4
 
 
 class BadReply(Exception):
-    """A reply that is no answer; the message is completed by whoever knows where it came from."""
+    """A reply that holds no answer. The message lacks its beginning: the caller adds where the reply came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ReplyReader:
         Raises
         ------
         BadReply
-            Where a configured path finds nothing, there is no answer, or something is not a text.
+            Where a configured path finds nothing, there is no answer, or something is not a string.
         """
         answer = self._answer(value)
         if "contexts" in self._paths:
@@ -129,7 +129,7 @@ class ReplyReader:
             text = _joined_parts(found)
             if text is None:
                 where = f"rag.reply.answer = {self._paths['answer'][0]!r}"
-                raise BadReply(f"{where} finds {kind_of(found)}, not a text; {keys_of(value)}")
+                raise BadReply(f"{where} finds {kind_of(found)}, not a string; {keys_of(value)}")
             return text
         if isinstance(value, str):
             return value
@@ -166,7 +166,7 @@ def compile_path(text: str, key: str) -> jmespath.parser.ParsedResult:
         return jmespath.compile(_translated(text))
     at = f" at position {problem.lex_position}" if problem is not None else ""
     raise UsageError(
-        f"{key} = {text!r} is no JMESPath expression (error{at}); write result.answer, "
+        f"{key} = {text!r} is not a JMESPath expression (error{at}); write result.answer, "
         f"choices[0].message.content or choices.0.message.content"
     )
 
@@ -211,7 +211,7 @@ def _search(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
         if text is not None:
             return text
         if name == "answer" and name in value and (found is None or isinstance(found, (bool, int, float))):
-            raise BadReply(f"its answer is {kind_of(found)}, not a text")
+            raise BadReply(f"its answer is {kind_of(found)}, not a string")
     message = _last_message(value)
     if message is not None:
         return message
@@ -236,7 +236,7 @@ def _last_message(value: Mapping[str, Any]) -> str | None:
 
 
 def _joined_parts(value: Any) -> str | None:
-    """A text, or a message's content given as a list of parts."""
+    """A string, or a message's content given as a list of parts."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
@@ -301,7 +301,7 @@ def _chunks(found: Any, *, strict: bool) -> _Chunks:
     """Texts, ids and scores of retrieved chunks.
 
     ``strict``: their path is configured, so each must have a text. Otherwise links, titles and file
-    names are no chunks, and only their ids are taken.
+    names don't count as chunks, and only their ids are taken.
     """
     items = found if isinstance(found, (list, tuple)) else [found]
     texts = [_text_of(item) for item in items]
@@ -430,4 +430,4 @@ def kind_of(value: Any) -> str:
         return "an object"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
-    return "a text" if isinstance(value, str) else f"a {type(value).__name__}"
+    return "a string" if isinstance(value, str) else f"a {type(value).__name__}"

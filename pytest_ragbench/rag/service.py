@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import yarl
 
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
-from pytest_ragbench.http.api import can_heal
+from pytest_ragbench.http.api import is_retryable
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
 from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.http.retry_after import asked_to_wait
@@ -129,7 +129,7 @@ class ServiceClient:
         except HttpError as problem:
             reason = one_line(str(problem), 300)
             if problem.code == "url":
-                raise UsageError(f"rag.url: {name.partition(' ')[2]} is no URL that can be asked") from None
+                raise UsageError(f"rag.url: {name.partition(' ')[2]} can't be used as a URL") from None
             if problem.code == "connection":
                 raise Transient(f"{name}: connection failed: {reason}", code="connection") from None
             what = "TLS" if problem.code == "tls" else "the reply is not valid HTTP"
@@ -199,13 +199,13 @@ class ServiceClient:
     def _failure(self, payload: Mapping[str, Any], wait: float | None) -> Exception:
         status, text = int(payload["status"]), str(payload["text"])
         message = f"{self._service.name} replied {status}: {one_line(text) or 'empty body'}"
-        if can_heal(status):
+        if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=wait)
         return EndpointError(message, code=f"http_{status}", raw=text)
 
 
 def bad_reply(name: str, problem: str, payload: Mapping[str, Any]) -> str:
-    """The message about a stored reply that is no answer."""
+    """The message about a stored reply that holds no answer."""
     content_type = payload["content_type"] or "no content type"
     text = str(payload["text"])
     starts = f"; it starts: {one_line(text)}" if text.strip() else "; empty body"

@@ -1,7 +1,7 @@
 """Conversations: the questions of a session are asked in their order, each once the one before has its answer.
 
-The order follows from the questions, not from who runs which test: whoever needs the third answer waits for the
-first two, and asks for them itself where nobody has. So it holds under xdist and ahead of tests, too.
+The order follows from the questions, not from which worker runs which test: a test that needs the third answer
+waits for the first two, and asks for them where no other test has. So it holds under xdist and in look-ahead, too.
 """
 
 from __future__ import annotations

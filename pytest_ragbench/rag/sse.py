@@ -10,8 +10,8 @@ from typing import Any
 
 from pytest_ragbench.rag.mapping import BadReply, reported_error
 
-_LINE_END = re.compile(r"\r\n|\n|\r")  # not str.splitlines: U+2028 and others may stand in a text
-# Events of these kinds talk about the work; their texts are no part of the answer.
+_LINE_END = re.compile(r"\r\n|\n|\r")  # not str.splitlines: U+2028 and others may occur within a line
+# Events of these kinds report progress or sources; their texts are not part of the answer.
 _ASIDE = re.compile(r"status|progress|think|reason|tool|ping|log|debug|meta|retriev|source|citation|context")
 _PARTS = ("delta", "token", "content", "text", "chunk")
 

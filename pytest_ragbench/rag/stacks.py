@@ -51,7 +51,7 @@ def _langchain(runnable: Any) -> Function | None:
 
 
 def _input_of(runnable: Any) -> Callable[[str], Any] | None:
-    """What the runnable takes: a text, or a mapping with the question under the one name that it asks for."""
+    """What the runnable takes: a string, or a mapping with the question under the one name that it asks for."""
     try:
         schema = runnable.get_input_jsonschema()
     except (

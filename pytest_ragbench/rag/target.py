@@ -53,7 +53,7 @@ class Target:
         return f"{url}{'&' if '?' in url else '?'}{_encoded(self.session_parameter)}={_encoded(session)}"
 
     def filled_body(self, question: str, session: str | None = None) -> Any:
-        """The JSON body with ``{question}`` and ``{session}`` replaced inside every text, or None."""
+        """The JSON body with ``{question}`` and ``{session}`` replaced inside every string, or None."""
         return _filled(self.body, {_BODY_PLACEHOLDER: question, _SESSION: session or ""})
 
     def key_body(self, question: str, session: str | None = None) -> Any:
@@ -149,7 +149,7 @@ def _ascii(url: str) -> str:
     try:
         host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode("ascii")
     except UnicodeError:
-        raise UsageError(f"rag.url: {parts.netloc!r} is no host name") from None
+        raise UsageError(f"rag.url: {parts.netloc!r} is not a valid host name") from None
     rest = url[len(f"{parts.scheme}://{parts.netloc}") :]
     marked = _PLACEHOLDER.sub("{question}", rest)
     return f"{parts.scheme}://{host}{quote(marked, safe=_KEPT)}"
@@ -186,7 +186,7 @@ def _encoded(question: str) -> str:
 
 
 def _body(settings: RagSettings) -> Any:
-    """The template; a text that holds a JSON object or list (from a variable) is read as such."""
+    """The template; a string that holds a JSON object or list (from a variable) is parsed."""
     body = settings.body
     if isinstance(body, str):
         try:

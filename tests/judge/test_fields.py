@@ -224,7 +224,7 @@ def test_integer_scales(scale: IntegerScale, good: list[Any], bad: list[Any]) ->
     for value in good:
         assert scale.read(value) == float(value)
     for value in bad:
-        with pytest.raises(ValueError, match=r"no grade on the scale \d\.\.\d") as caught:
+        with pytest.raises(ValueError, match=r"not a grade on the scale \d\.\.\d") as caught:
             scale.read(value)
         assert fields.shown(value) in str(caught.value)
 
@@ -239,7 +239,7 @@ def test_texts() -> None:
     assert Model.model_validate({"text": None}).text == ""
     others: list[Any] = [1, True, [], {}]
     for value in others:
-        with pytest.raises(ValidationError, match="is not a text"):
+        with pytest.raises(ValidationError, match="is not a string"):
             Model.model_validate({"text": value})
 
 

@@ -91,10 +91,10 @@ def test_what_the_file_says(tmp_path: Path) -> None:
     ("content", "settings", "message"),
     [
         (None, {}, r"there is no file .*judge\.gguf"),
-        (b"PK\x03\x04 a zip", {}, "is no GGUF file"),
+        (b"PK\x03\x04 a zip", {}, "is not a GGUF file"),
         (b"GGUF\x03\x00", {}, "may be cut short"),
         (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 60), {}, "may be cut short"),
-        (b"", {}, "is no GGUF file"),
+        (b"", {}, "is not a GGUF file"),
         ("good", {"n_ctx": 8192}, r"gguf\.n_ctx is 8192, but the model .* reads 4096 tokens at most"),
     ],
 )

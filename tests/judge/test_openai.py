@@ -220,7 +220,7 @@ def test_replies_that_are_none(engine: Engine, reply: Reply, code: str, calls: i
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 499])
-def test_what_can_not_heal_is_not_retried(engine: Engine, status: int) -> None:
+def test_permanent_failures_is_not_retried(engine: Engine, status: int) -> None:
     with OpenAIServer([error(status, "it is so")]) as server:
         failure = fails(server, engine)
         assert (failure.code, server.calls) == (f"http_{status}", 1)
@@ -228,7 +228,7 @@ def test_what_can_not_heal_is_not_retried(engine: Engine, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_what_can_heal_is_retried(engine: Engine, status: int) -> None:
+def test_transient_failures_are_retried(engine: Engine, status: int) -> None:
     with OpenAIServer([error(status, "later", headers={"Retry-After": "0"}), GOOD]) as server:
         assert ask(server, engine).usage.calls == 2
 
@@ -271,7 +271,7 @@ def test_nobody_there(engine: Engine) -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000, "longer than 1000 bytes"),
     ],
 )
-def test_what_no_second_try_can_heal(
+def test_what_no_second_try_can_change(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, reply: bytes, told: str
 ) -> None:
     """Another kind of server, or one that never ends."""

@@ -31,7 +31,7 @@ SECRET = "sk-test-FAKE-0000-abcd"
 @pytest.mark.parametrize(
     "act", [drop, cut_off, *(reply(status=status) for status in (408, 409, 429, 500, 502))]
 )
-def test_what_can_heal_is_asked_again(ask: Ask, service: Service, act: Act) -> None:
+def test_transient_failures_are_retried(ask: Ask, service: Service, act: Act) -> None:
     service.acts = [act, OK]
     sample = ask()
     assert sample.answer == "За 7 дней"
@@ -49,7 +49,7 @@ def test_a_kept_connection_that_drops_is_one_call_per_attempt(engine: Engine, se
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 499])
-def test_what_can_not_heal_is_asked_once(ask: Ask, service: Service, status: int) -> None:
+def test_permanent_failures_is_asked_once(ask: Ask, service: Service, status: int) -> None:
     service.acts = [reply('{"detail": "нет\x1b[31m такого"}', status=status), OK]
     with pytest.raises(EndpointError) as caught:
         ask("secret question?")

@@ -164,7 +164,7 @@ def test_any_dotted_path_finds_what_it_names(parts: list[str]) -> None:
     ("value", "paths", "says"),
     [
         ({"result": {"text": "x"}}, {"answer": "result.answer"}, r"result\.answer.*keys: result\.text"),
-        ({"answer": {"a": 1}}, {"answer": "answer"}, r"finds an object, not a text; its keys: answer\.a"),
+        ({"answer": {"a": 1}}, {"answer": "answer"}, r"finds an object, not a string; its keys: answer\.a"),
         ({"answer": 3}, {"answer": "answer"}, "the number 3"),
         ({"answer": "a"}, {"contexts": "chunks"}, "rag.reply.contexts = 'chunks' finds nothing"),
         ({"error": "boom"}, {"answer": "x.y"}, "error: boom"),
@@ -174,7 +174,7 @@ def test_any_dotted_path_finds_what_it_names(parts: list[str]) -> None:
         ({"answer": "a", "chunks": ["x", {"k": 1}]}, {}, r"contexts\[1\]"),
         ({"answer": "a", "chunks": ["x", "y"], "i": [1]}, {"context_ids": "i"}, "1 entries for 2 contexts"),
         ({"answer": "a", "i": [None]}, {"context_ids": "i"}, r"context_ids\[0\] is null"),
-        ({"answer": "a", "i": "x"}, {"context_ids": "i"}, "a text, not a list"),
+        ({"answer": "a", "i": "x"}, {"context_ids": "i"}, "a string, not a list"),
         ({"answer": "a", "s": ["x"]}, {"context_scores": "s"}, "not a list of finite numbers"),
         ({"answer": "a"}, {"answer": "length(missing)"}, "can't be applied"),
         ([{"answer": "a"}], {}, "a list of 1, not an object"),

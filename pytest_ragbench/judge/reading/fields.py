@@ -1,4 +1,4 @@
-"""Field types of judge replies: what counts as yes, as a grade, as a text.
+"""Field types of judge replies: what counts as yes, as a grade, as a string.
 
 Strict on purpose. A value that is not clearly one of the allowed ones is an error that quotes it;
 nothing is clamped, rounded, guessed or filled in, since any default would be a verdict that no judge
@@ -175,7 +175,7 @@ class IntegerScale:
         """
         number = _number(value)
         if number is None or number not in self.grades:
-            raise ValueError(f"{shown(value)} is no grade on the scale {self}")
+            raise ValueError(f"{shown(value)} is not a grade on the scale {self}")
         return int(number)
 
     def normalised(self, grade: int) -> float:
@@ -205,22 +205,22 @@ def _text(value: Any) -> Any:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is not a text")
+        raise ValueError(f"{shown(value)} is not a string")
     return value
 
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
-"""A text; null is the empty one."""
+"""A string; null counts as the empty one."""
 
 
 def _item(value: Any) -> Any:
     if value is None:
-        raise ValueError("null is no entry of a list of texts")
+        raise ValueError("null is not allowed in a list of strings")
     return _text(value)
 
 
 ListedText = Annotated[str, BeforeValidator(_item), WithJsonSchema({"type": "string"})]
-"""A text in a list, where null would quietly shorten what is counted."""
+"""A string in a list, where null is refused: it would quietly shorten what is counted."""
 
 
 def shown(value: Any, limit: int = 80) -> str:

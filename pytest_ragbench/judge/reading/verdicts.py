@@ -228,7 +228,7 @@ class _Reading:
         return f"{error.msg} near {one_line(around, 120)!r}"
 
     def _reasoning(self) -> Iterator[tuple[int, int]]:
-        """Spans of text that are thought, not said.
+        """Spans of reasoning, which is not part of the reply.
 
         A closing tag without an opening one means that all before it was thought; an opening one that
         is never closed, that all after it is.
@@ -236,7 +236,7 @@ class _Reading:
         opened: int | None = None
         for tag in _TAG.finditer(self.text):
             if any(span.start < tag.start() < span.end for span in self.objects):
-                continue  # inside a text of the verdict
+                continue  # inside a string of the verdict
             closes = any(tag.group(name) for name in ("close", "close2", "close3", "close4", "close5"))
             if not closes:
                 opened = tag.start() if opened is None else opened
@@ -290,7 +290,7 @@ class _Reading:
         return next(iter(own.values()))
 
     def _stands_alone(self, candidates: list[_Span]) -> bool:
-        """Nothing said but the object itself, and no other verdict thought of."""
+        """Whether nothing stands beside the object but reasoning, which considers no other verdict."""
         thought = [span for span in self.objects if self._is_thought(span.start)]
         value = _canonical(candidates[0].value)
         if any(self._has_keys(span.value) and _canonical(span.value) != value for span in thought):
@@ -324,7 +324,7 @@ class _Reading:
         return len(self.text)
 
     def _nothing(self, said: list[_Span]) -> UnreadableReply:
-        """Why there is no verdict."""
+        """The error that says why no verdict was found."""
         names = ", ".join(self.expected)
         partial = [span.value for span in said if isinstance(span.value, dict)]
         fragments = [item for item in self.fragments if not self._is_thought(item.start)]
@@ -358,7 +358,13 @@ def _other_json(text: str) -> str | None:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
-    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null", dict: "another object"}
+    kinds = {
+        list: "a list",
+        str: "a string",
+        bool: "true or false",
+        type(None): "null",
+        dict: "another object",
+    }
     return kinds.get(type(value), "a number")
 
 

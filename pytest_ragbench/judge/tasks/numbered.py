@@ -158,7 +158,7 @@ def numbered(payload: Mapping[str, Any]) -> dict[int, Any]:
     Raises
     ------
     ValueError
-        No verdicts, a number that is none, or one given twice.
+        No verdicts, something that is not a number, or a number given twice.
     """
     verdicts = payload.get("verdicts") if isinstance(payload, Mapping) else None
     if isinstance(verdicts, Mapping):
@@ -186,5 +186,5 @@ def _own_number(item: Any) -> Any:
 def _number(key: Any) -> int:
     text = str(key).strip()
     if isinstance(key, bool) or not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{key!r} is no item number")
+        raise ValueError(f"{key!r} is not an item number")
     return int(text)

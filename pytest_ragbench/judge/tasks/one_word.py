@@ -24,7 +24,7 @@ class YesChance(Reply):
     probability: float = Field(ge=0, le=1)
     """P(yes) among yes and no."""
     mass: float = Field(ge=0, le=1.001)
-    """What yes and no have together, of everything the model might have said."""
+    """P(yes) + P(no): how much of the probability the two words have together."""
 
 
 @dataclass(frozen=True)

@@ -140,5 +140,5 @@ class RateRubric(_TextsTask[RatingReply]):
         grades = [grade for grade, _ in self.rubric]
         rating = IntegerScale(grades[0], grades[-1]).read(payload.get("rating"))
         if rating not in grades:
-            raise ValueError(f"rating: {rating} is no grade of the rubric ({', '.join(map(str, grades))})")
+            raise ValueError(f"rating: {rating} is not a grade of the rubric ({', '.join(map(str, grades))})")
         return super().read({**payload, "rating": rating})
