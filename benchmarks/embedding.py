@@ -140,7 +140,7 @@ def main() -> None:
     options = parser.parse_args()
     texts, per_test = texts_of(options.texts), options.per_test
     tests = len(texts) // per_test
-    engine = Engine(store=None, run_id="b", limits={"p": Limits(max_concurrency=SLOTS)}, alone=True)
+    engine = Engine(store=None, run_id="b", limits={"p": Limits(max_concurrency=SLOTS)})
     print("| embedder | how | seconds | CPU seconds | calls |\n|---|---|---|---|---|")
     if options.only != "service":
         local = local_embedder(engine)

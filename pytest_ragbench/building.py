@@ -14,6 +14,7 @@ from pytest_ragbench.settings import Settings, load_settings
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
+    from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.rag import Retriever
 
@@ -54,15 +55,14 @@ def engine(
     *,
     run_id: str,
     cache: Path | None = None,
-    alone: bool = False,
-    meeting: Path | None = None,
+    controller: Address | None = None,
     on_warning: Callable[[str], None] | None = None,
 ) -> Engine:
     """An engine with the limits of every configured provider and of the RAG service.
 
-    ``meeting``: a directory of this run alone, in which its workers share budget and pace.
+    ``controller``: where that of this run listens, whose store, budget and pace are used.
     """
-    from pytest_ragbench.engine.board import Caps
+    from pytest_ragbench.engine.budget import Caps
     from pytest_ragbench.engine.core import Engine
     from pytest_ragbench.engine.limits import limits_of
     from pytest_ragbench.engine.prices import prices_of
@@ -78,8 +78,7 @@ def engine(
         run_id=settings.run or run_id if isinstance(place, str) else run_id,
         session=run_id,
         limits=limits,
-        alone=alone,
-        meeting=meeting,
+        controller=controller,
         caps=Caps(budget.max_calls, budget.max_tokens, budget.max_cost),
         prices=prices_of(settings.providers, os.environ.get("OPENAI_BASE_URL")),
         **more,

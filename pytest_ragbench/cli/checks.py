@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
-from pytest_ragbench.engine.backend import StoreError
-from pytest_ragbench.engine.places import backend_of
+from pytest_ragbench.engine.inventory import StoreError, inventory_of
 from pytest_ragbench.model.errors import RagbenchError, Unscored
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import Score
@@ -101,10 +100,10 @@ def _questions(settings: Settings) -> Iterator[Check]:
 
 
 def _redis(url: str) -> Check:
-    store = backend_of(url)
+    store = inventory_of(url)
     assert store is not None
     try:
-        store.write([store.ops.open_op()])
+        store.check()
     except StoreError as error:
         return Check(
             "store", "failed", f"{store.name}: {error}", "start the server, or set another store", Exit.USAGE

@@ -1,6 +1,6 @@
 """Runs what metrics need: event loop, call slots, single flight, store, retries, accounting.
 
-The names are imported on use: asyncio, sqlite3 and tenacity cost nothing until a test needs them.
+The names are imported on use: asyncio and sqlite3 cost nothing until a test needs them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine.calls import Sent as Sent
     from pytest_ragbench.engine.calls import Transient as Transient
     from pytest_ragbench.engine.core import Engine as Engine
-    from pytest_ragbench.engine.core import Limits as Limits
+    from pytest_ragbench.engine.limits import Limits as Limits
     from pytest_ragbench.engine.requests import Request as Request
     from pytest_ragbench.engine.store import Store as Store
 
 _HOMES = {
     "Call": "calls",
     "Engine": "core",
-    "Limits": "core",
+    "Limits": "limits",
     "Fetched": "calls",
     "Request": "requests",
     "Sender": "calls",

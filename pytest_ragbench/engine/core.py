@@ -1,8 +1,8 @@
 """The engine: everything that is asked of a service goes through it, once.
 
-A fetch goes :meth:`Engine.fetch` (single flight in this process) → :meth:`Engine._obtain` (shelf: store
-and claims, shared with other processes) → :class:`~pytest_ragbench.engine.sending.CountingSender`
-(slot, time limit, retries, breaker, books) → the request's own ``fetch``.
+A fetch goes :meth:`Engine.fetch` (single flight in this process) → :meth:`Engine._obtain` (a claim at the
+coordinator, shared with other processes) → :class:`~pytest_ragbench.engine.sending.CountingSender` (permits,
+time limit, retries) → the call's adapter.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import atexit
 import json
 import os
+import socket
 import threading
 import time
 import warnings
@@ -21,21 +22,25 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from pytest_ragbench.engine.backend import Kept
-from pytest_ragbench.engine.board import Budget, Caps
-from pytest_ragbench.engine.books import Books
+from pytest_ragbench.engine.budget import Caps
 from pytest_ragbench.engine.calls import Adapter, Adapters, Call, Following, Sender
-from pytest_ragbench.engine.keys import digest_of, payload_text
-from pytest_ragbench.engine.lookahead import Advance, looking_ahead
+from pytest_ragbench.engine.client import RemoteCoordinator
+from pytest_ragbench.engine.coordinator import Coordinator, Event, Failure, Kept, Lost, Reply
+from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
+from pytest_ragbench.engine.limits import Limits
+from pytest_ragbench.engine.local import LocalCoordinator
+from pytest_ragbench.engine.lookahead import Guessed, looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
-from pytest_ragbench.engine.meeting import Failure
-from pytest_ragbench.engine.places import Place, backend_of, meeting_of
+from pytest_ragbench.engine.permits import Clock, Permits, Sleep
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.engine.requests import Fetched, Obtained, Request
 from pytest_ragbench.engine.running import AsyncCallable, Running
-from pytest_ragbench.engine.sending import Clock, CountingSender, Limits, Provider, Sleep
-from pytest_ragbench.engine.shelf import Shelf
+from pytest_ragbench.engine.sending import CountingSender
+from pytest_ragbench.engine.server import Server
+from pytest_ragbench.engine.store import Store
+from pytest_ragbench.engine.usage import UsageSums
+from pytest_ragbench.engine.wire import Address
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.model.scores import Usage
 
@@ -46,15 +51,15 @@ T = TypeVar("T")
 _WARM = 300
 """After so many stored replies in a row, the next are expected to be stored, too."""
 
-_ANSWER = 30.0
-"""Seconds to wait for the other processes' word about a guess, and for a store that is locked."""
+_ANSWER_S = 30.0
+"""To wait for the coordinator's word about a guess, and for a store that is locked."""
 
 
 class Engine:
     """One event loop in a background thread; fetches are stored, shared, bounded, retried and counted.
 
     Nothing is started and no file touched before the first use. After a fork the child has an engine
-    of its own: another loop, another connection to the store, empty books.
+    of its own: another loop, another connection to the store (or the controller), no usage.
 
     Parameters
     ----------
@@ -68,12 +73,9 @@ class Engine:
         Default: as ``run_id``.
     limits
         By provider; a provider that is not named gets ``Limits()``.
-    alone
-        This process makes all calls of the run: slots need not be shared (locks on a file cost up to 5 ms
-        each while another thread computes, since they give up the interpreter lock).
-    meeting
-        A directory of this run alone, in which all its processes meet: budget and pace are theirs together.
-        None: each has its own. With Redis they meet there.
+    controller
+        Where the controller of this run listens (see :meth:`serve`): what the run's processes share is asked
+        for there, and ``store``, ``caps`` and ``recorder`` are the controller's.
     caps
         What the run may use at most.
     prices
@@ -91,12 +93,11 @@ class Engine:
     def __init__(
         self,
         *,
-        store: Place | None,
+        store: Path | str | None,
         run_id: str,
         session: str | None = None,
         limits: Mapping[str, Limits] | None = None,
-        alone: bool = False,
-        meeting: Path | None = None,
+        controller: Address | None = None,
         caps: Caps | None = None,
         prices: Prices = lambda provider, model: None,
         recorder: Recorder | None = None,
@@ -109,8 +110,7 @@ class Engine:
         self._run_id = run_id
         self._session = session or run_id
         self._limits = dict(limits or {})
-        self._alone = alone
-        self._meeting = None if alone else meeting
+        self._controller = controller
         self._caps = caps or Caps()
         self._prices = prices
         self._recorder = recorder
@@ -122,14 +122,15 @@ class Engine:
         self._running: Running | None = None
         self._closed = False
         self._stored_in_a_row = _WARM
-        self._books = Books()
+        self._usage = UsageSums()
         _engines.add(self)
 
     def set_limits(self, provider: str, limits: Limits) -> None:
         """Set a provider's limits; those who wait for a slot now already feel them."""
         self._limits[provider] = limits
-        if self._running is not None and provider in self._running.providers:
-            self._running.providers[provider].limits = limits
+        permits = self._permits
+        if self._running is not None and permits is not None:
+            self._running.thread.loop.call_soon_threadsafe(permits.limit, provider, limits)
 
     @overload
     async def fetch(self, request: Request[T]) -> Fetched[T]: ...
@@ -191,36 +192,39 @@ class Engine:
         return await self._fetch_shared(request, running)
 
     async def _fetch_shared(self, request: Request[T], running: Running) -> Fetched[T]:
-        digest = digest_of(request, self._run_id)
-        ahead = looking_ahead.get()
-        advance = None if ahead else await self._advance(digest, running)
-        got = advance.got if advance is not None else None
-        flight, launched, paid_here = None, False, False
-        if got is None and self._is_warm and digest not in running.flights:
-            got = self._at_hand(request, digest, running)
+        coordinator, ahead = running.coordinator, looking_ahead.get()
+        identity = identity_of(request, self._run_id)
+        digest = digest_of_text(identity)
+        guessed = None if ahead else await self._prefetched(digest, running)
+        got = guessed.got if guessed is not None else None
+        flight, launched, was_guess = running.flights.get(digest), False, False
+        if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
+            got = self._read(request, kept)  # without the detour of a flight that others could join
+        joined = got is None
         if got is None:
-            flight = running.flights.get(digest)
-            launched = flight is None or flight.abandoned
             if flight is None or flight.abandoned:
-                flight = running.launch(digest, self._obtain(request, digest, running), ahead)
-            paid_here = launched or (flight.ahead and not ahead)
+                launched = True
+                flight = running.launch(digest, self._obtain(request, identity, digest, running), ahead)
+            was_guess = flight.ahead and not ahead
             if not ahead:
                 flight.ahead = False  # what it takes is this test's from now on
             got = await flight.join()
-        # Of all workers' tests, what it takes is put down to the first that gets it.
-        many = running.meeting.many
-        first = not many or (not ahead and await running.meeting.board.take(digest))
+        # Of all workers' tests, what a guess took is put down to the first that comes for it.
+        first = ahead or launched
+        if not first and (guessed is not None or was_guess):
+            first = not coordinator.shared or await coordinator.take(digest)
         if self._recorder is not None and not ahead:
-            self._recorder.note(request, got.text)
-        value = _own_value(request, got, joined=flight is not None and not launched, ahead=ahead)
-        if paid_here and not got.cached and (first or ahead):
+            self._recorder.note(request, got.text, coordinator.note)
+        value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
+        if first and (launched or was_guess) and not got.cached:
             return Fetched(value, got.usage, got.duration)
-        if advance is not None and first:
-            return Fetched(value, advance.usage, advance.duration)
-        if got.paid_in_run and first and many:
+        if first and guessed is not None:
+            return Fetched(value, guessed.usage, guessed.duration)
+        if first and got.paid_in_run and coordinator.shared and not ahead:
             return Fetched(value, self._handed_over(request, got.usage), got.duration)
         if not ahead:
-            self._books.note_stored(request, got.usage, lambda: self._price(request))
+            saved = got.usage.prompt_tokens, got.usage.completion_tokens
+            coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
         return Fetched(value, cached=True)
 
     def replays(self, kind: str) -> bool:
@@ -263,23 +267,26 @@ class Engine:
         """Tell whoever runs this something that it can do without."""
         self._on_warning(text)
 
-    def books(self) -> dict[str, Any]:
-        """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.books.Page`."""
-        return self._books.plain()
+    def usage(self) -> dict[str, Any]:
+        """Sums by kind, in builtin types; see :class:`~pytest_ragbench.engine.usage.KindUsage`.
+
+        Of all processes that use this engine's coordinator; empty in those that ask a controller's.
+        """
+        return self._usage.plain()
 
     def totals(self) -> dict[str, dict[str, float]]:
         """``calls``, ``stored`` and ``cost`` by kind, so far."""
-        return self._books.totals()
+        return self._usage.totals()
 
     def news(self) -> dict[str, Any]:
         """Sums by kind since the last call."""
-        return self._books.news()
+        return self._usage.news()
 
     @property
     def out(self) -> int:
-        """How many fetches of this process are under way."""
-        running = self._running
-        return 0 if running is None else len(running.flights)
+        """How many requests are under way, of all processes that use this engine's coordinator."""
+        permits = self._permits
+        return 0 if permits is None else permits.under_way
 
     @property
     def run_id(self) -> str:
@@ -291,25 +298,50 @@ class Engine:
         """The loop on which fetches run: async clients belong to it. Another one in a forked child."""
         return self._start().thread.loop
 
-    def firsts(self, numbers: Collection[int]) -> set[int]:
+    def claim_tests(self, numbers: Collection[int]) -> set[int]:
         """Those tests that this process is the first of the run to take up, so that it may guess for them.
-        Holds while the process lives; none where other processes would not see the replies.
+        Holds while the process lives.
         """
-        running = self._start()
+        coordinator = self._start().coordinator
+        return self.wait(coordinator.claim_tests(numbers), _ANSWER_S) if numbers else set()
 
-        async def ask() -> set[int]:
-            return await running.meeting.slots.firsts(numbers) if await running.shelf.shared() else set()
-
-        return running.thread.wait(ask(), _ANSWER) if numbers else set()
-
-    def land(self, seconds: float) -> None:
+    def drain(self, seconds: float) -> None:
         """Let the requests that are out come back (and be stored), for so long at most: another process
         may be waiting for them. Nothing new is sent for them; those that wait for a slot are not waited for.
         """
         running = self._running
         if running is not None:
             with suppress(Exception):
-                running.thread.wait(running.land(), seconds)
+                running.thread.wait(running.drain(), seconds)
+
+    def settle(self) -> None:
+        """Wait until the run's controller has taken what this process has told it."""
+        running = self._running
+        if running is not None and isinstance(running.coordinator, RemoteCoordinator):
+            with suppress(Exception):
+                self.wait(running.coordinator.settle(), _ANSWER_S)
+
+    async def host(self, name: str, *arguments: Any) -> Any:
+        """Do something once for the run, in the process that owns it.
+
+        See :meth:`~pytest_ragbench.engine.coordinator.Coordinator.host`.
+        """
+        return await self.bring(self._start().coordinator.host(name, list(arguments)))
+
+    def serve(self, listening: socket.socket, connections: Collection[socket.socket], key: bytes) -> None:
+        """Coordinate for other processes, too, whoever knows the key: those that have been accepted already, and
+        all that come.
+        """
+        running = self._start()
+
+        async def start() -> None:
+            running.coordinator.shared = True
+            running.server = Server(running.coordinator, key)
+            await running.server.start(listening)
+            for connection in connections:
+                await running.server.adopt(connection)
+
+        self.wait(start())
 
     def adapter(self, name: str) -> Adapter:
         """The adapter of this name, which may know what a service takes."""
@@ -337,17 +369,33 @@ class Engine:
                     coroutine.close()
                 raise RuntimeError("the engine is closed")
             if self._running is None:
-                self._running = self._started()
+                thread = LoopThread("ragbench-engine")
+                self._running = Running(thread, self._coordinator(thread.loop), Adapters(self))
             return self._running
 
-    def _started(self) -> Running:
-        thread = LoopThread("ragbench-engine")
-        place, run_id, loop, warn = self._place, self._run_id, thread.loop, self._on_warning
-        meeting = meeting_of(
-            place, run_id, self._session, loop, warn, alone=self._alone, folder=self._meeting
-        )
-        shelf = Shelf(backend_of(place), run_id, loop, warn)
-        return Running(thread, shelf, meeting, Budget(self._caps, meeting.board), Adapters(self))
+    def _coordinator(self, loop: asyncio.AbstractEventLoop) -> Coordinator:
+        if self._controller is not None:
+            return RemoteCoordinator(self._controller, loop)
+        shares: dict[str, Any] = {
+            "caps": self._caps,
+            "prices": self._prices,
+            "usage": self._usage,
+            "recorder": self._recorder,
+            "warn": self._on_warning,
+            "sleep": self._sleep,
+            "clock": self._clock,
+        }
+        if isinstance(self._place, str):
+            from pytest_ragbench.engine.on_redis.coordinator import RedisCoordinator
+
+            return RedisCoordinator(self._place, self._run_id, self._session, loop, **shares)
+        store = None if self._place is None else Store(self._place, busy=0.0)
+        return LocalCoordinator(store, self._run_id, loop, **shares)
+
+    @property
+    def _permits(self) -> Permits | None:
+        running = self._running
+        return None if running is None else getattr(running.coordinator, "permits", None)
 
     def _request_of(
         self,
@@ -361,68 +409,70 @@ class Engine:
 
         return Request(call.kind, call.provider, call.key, send or by_adapter, read, call.scope, call.failure)
 
-    async def _advance(self, digest: str, running: Running) -> Advance | None:
+    async def _prefetched(self, digest: str, running: Running) -> Guessed | None:
         try:
-            return running.advances.take(digest)
+            return running.prefetched.take(digest)
         except Exception:
-            if running.meeting.many:  # it has been told others, too: a rerun is to ask anew
-                await running.meeting.failure(digest, take=True)
+            if running.coordinator.shared:  # others have been told, too: a rerun is to ask anew
+                await running.coordinator.take(digest)
             raise
 
-    async def _obtain(self, request: Request[T], digest: str, running: Running) -> Obtained[T]:
-        """Store, then claim, then fetch. (A recording to replay belongs before the store.)"""
-        shelf, page = running.shelf, self._books.page(request.kind)
-        await shelf.ready()
+    async def _obtain(self, request: Request[T], identity: str, digest: str, running: Running) -> Obtained[T]:
+        """The reply that is kept, or that somebody fetches; or fetch it."""
+        coordinator, flight, unreadable = running.coordinator, running.flights[digest], None
         while True:
-            kept = shelf.get(digest)
-            if kept is None:
-                claimed = await shelf.claim(digest)
-                if claimed is True:
-                    break
-                if claimed is False:
-                    self._stored_in_a_row = 0  # another process asks for it only now
-                    await shelf.changed(digest)
-                    continue
-                assert isinstance(claimed, Kept)
-                kept = claimed
-            if (got := self._read(request, kept)) is not None:
+            try:
+                found = await coordinator.claim(digest, ahead=flight.ahead, unreadable=unreadable)
+            except Lost as lost:
+                raise request.failure(str(lost), code="cancelled") from None
+            if found is None:
+                break
+            if isinstance(found, Failure):
+                raise request.failure(found.message, code=found.code)
+            if (got := self._read(request, found)) is not None:
                 return got
-            await shelf.discard(digest, kept.text)
-        if running.meeting.many:
-            failure = await running.meeting.failure(digest, take=not running.guessed(digest))
-            if failure is not None:
-                shelf.release(digest)
-                raise request.failure(failure.message, code=failure.code)
+            unreadable = found.text
+        flight.give_up = lambda: coordinator.publish(digest, None)
         self._stored_in_a_row = 0
-        sender = self._sender(request, running)
+        sender = self._sender(request, running, len(identity))
         running.sending[digest] = sender
+        outcome: Reply | Failure | None = None
         try:
             text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
             value = request.read(json.loads(text))
-            run = self._run_id if request.scope == "run" else None
-            used = sender.usage
-            kept = Kept(text, used.prompt_tokens, used.completion_tokens, sender.duration, self._run_id)
-            await shelf.put(digest, request.kind, request.provider, run, kept)
+            outcome = self._reply(request, digest, text, sender)
         except BaseException as error:
-            if running.meeting.many and running.guessed(digest) and _used_up(error):
-                await running.meeting.leave_failure(
-                    digest, Failure(str(error), getattr(error, "code", "error"))
-                )
-            shelf.release(digest)
-            page.failed += isinstance(error, Exception)
+            if flight.ahead and _used_up(error):
+                outcome = Failure(str(error), getattr(error, "code", "error"))
+            if isinstance(error, Exception):
+                coordinator.note(Event("failed", request.kind))
             raise
         finally:
             running.sending.pop(digest, None)
+            if outcome is not None or not flight.abandoned:
+                coordinator.publish(digest, outcome)
         return Obtained(text, value, sender.usage, sender.duration)
+
+    def _reply(self, request: Request[Any], digest: str, text: str, sender: CountingSender) -> Reply:
+        run = self._run_id if request.scope == "run" else None
+        now, used = time.time(), sender.usage
+        tokens = used.prompt_tokens, used.completion_tokens
+        return Reply(
+            digest,
+            request.kind,
+            request.provider,
+            run,
+            now,
+            now,
+            text,
+            *tokens,
+            sender.duration,
+            self._run_id,
+        )
 
     @property
     def _is_warm(self) -> bool:
         return self._stored_in_a_row >= _WARM
-
-    def _at_hand(self, request: Request[T], digest: str, running: Running) -> Obtained[T] | None:
-        """A stored reply, without the detour of a flight that others could join."""
-        kept = running.shelf.get(digest)
-        return None if kept is None else self._read(request, kept)
 
     def _read(self, request: Request[T], kept: Kept) -> Obtained[T] | None:
         """None where the payload can't be read: whatever it is that it lacks, it is as good as absent."""
@@ -432,53 +482,49 @@ class Engine:
             return None
         self._stored_in_a_row += 1
         usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
-        paid = kept.paid_by == self._run_id
-        return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=paid)
+        return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=kept.yours)
 
     def _replayed(self, request: Request[T]) -> Fetched[T]:
         assert self._replay is not None
-        page, ahead = self._books.page(request.kind), looking_ahead.get()
+        event, ahead = Event("stored", request.kind), looking_ahead.get()
         try:
             value = self._replay.value(request)
         except Exception:
-            page.failed += not ahead
+            event = Event("failed", request.kind)
             raise
-        page.stored += not ahead
+        finally:
+            if not ahead:
+                self._start().coordinator.note(event)
         return Fetched(value, cached=True)
 
     async def _fetch_unshared(self, request: Request[T], running: Running) -> Fetched[T]:
-        sender = self._sender(request, running)
+        sender = self._sender(request, running, len(repr(request.key)))
         try:
             payload = await request.fetch(sender)
             value = request.read(payload)
         except Exception:
-            self._books.page(request.kind).failed += 1
+            running.coordinator.note(Event("failed", request.kind))
             raise
         if self._recorder is not None and not looking_ahead.get():
-            self._recorder.note(request, payload_text(payload, f"reply to a request ({request.kind})"))
+            text = payload_text(payload, f"reply to a request ({request.kind})")
+            self._recorder.note(request, text, running.coordinator.note)
         return Fetched(value, sender.usage, sender.duration)
 
-    def _sender(self, request: Request[Any], running: Running) -> CountingSender:
-        name = request.provider
-        if name not in running.providers:
-            running.providers[name] = Provider(
-                name, self._limits.get(name, Limits()), self._clock, running.meeting.board
-            )
+    def _sender(self, request: Request[Any], running: Running, size: int) -> CountingSender:
         return CountingSender(
             request,
-            running.providers[name],
-            running.meeting.slots,
-            self._books.pages(request),
-            running.budget,
+            running.coordinator,
+            self._limits.get(request.provider, _DEFAULT_LIMITS),
             lambda: self._price(request),
+            size=size,
             sleep=self._sleep,
             clock=self._clock,
             urgent=not looking_ahead.get(),
         )
 
     def _handed_over(self, request: Request[Any], usage: Usage) -> Usage:
-        """What another worker's guess took, put down to the test that it was made for; that worker's books
-        have counted it, and the calls were more than one only where one had to be asked again.
+        """What another worker's guess took, put down to the test that it was made for; the run's sums have
+        counted it, and the calls were more than one only where one had to be asked again.
         """
         price = self._price(request) if usage.tokens else None
         cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
@@ -493,7 +539,10 @@ class Engine:
             _parents.append(self._running)
         self._lock = threading.Lock()
         self._running = None
-        self._books = Books()
+        self._usage = UsageSums()
+
+
+_DEFAULT_LIMITS = Limits()
 
 
 def _own_value(request: Request[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
@@ -526,4 +575,5 @@ def _in_child() -> None:
         engine._forget()
 
 
-os.register_at_fork(after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_in_child)

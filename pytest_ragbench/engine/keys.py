@@ -8,11 +8,21 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ragbench.engine.calls import Call
 from pytest_ragbench.engine.requests import Request
 
 
-def digest_of(request: Request[Any], run_id: str) -> str:
-    """SHA-256 (hex) over the canonical JSON of kind, provider, key and, in run scope, the run.
+def digest_of(request: Request[Any] | Call, run_id: str) -> str:
+    """SHA-256 (hex) over :func:`identity_of` a request."""
+    return digest_of_text(identity_of(request, run_id))
+
+
+def digest_of_text(identity: str) -> str:
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def identity_of(request: Request[Any] | Call, run_id: str) -> str:
+    """The canonical JSON of kind, provider, key and, in run scope, the run.
 
     Raises
     ------
@@ -28,8 +38,7 @@ def digest_of(request: Request[Any], run_id: str) -> str:
     }
     if request.scope == "run":
         identity["run"] = run_id
-    text = json.dumps(identity, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return json.dumps(identity, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def payload_text(payload: Any, where: str) -> str:

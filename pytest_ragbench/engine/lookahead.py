@@ -2,7 +2,7 @@
 
 A guess runs the same code as the test will, with :data:`looking_ahead` set, and its result is thrown
 away: the replies stay in the store (or in memory), and a fetch under way is joined by the test.
-What a guess paid is put down to the test that comes for it: :class:`Advances`.
+What a guess paid is put down to the test that comes for it; see :class:`Prefetched`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_HAND = 2000
 
 
 @dataclass(frozen=True)
-class Advance:
+class Guessed:
     """What a guess's fetch ended in: what it took, or its error."""
 
     usage: Usage = field(default_factory=Usage)
@@ -36,7 +36,7 @@ class Advance:
     """The reply itself, of the latest ones: its test need not read it from the store."""
 
 
-class Advances:
+class Prefetched:
     """By digest, what guesses of this process have paid for and no test has come for yet.
 
     An error is handed to the test that would have met it: the retries are used up, and it does not ask
@@ -44,7 +44,7 @@ class Advances:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, Advance] = {}
+        self._kept: dict[str, Guessed] = {}
         self._latest: deque[str] = deque()
 
     def note(self, digest: str, task: asyncio.Task[Any]) -> None:
@@ -55,14 +55,14 @@ class Advances:
         if error is None:
             got = task.result()
             if not got.cached:
-                self._kept[digest] = Advance(got.usage, got.duration, got=got)
+                self._kept[digest] = Guessed(got.usage, got.duration, got=got)
                 self._latest.append(digest)
                 if len(self._latest) > _AT_HAND:
                     self._forget(self._latest.popleft())
         elif isinstance(error, Exception) and getattr(error, "code", "") not in ("unavailable", "cancelled"):
-            self._kept[digest] = Advance(error=error)
+            self._kept[digest] = Guessed(error=error)
 
-    def take(self, digest: str) -> Advance | None:
+    def take(self, digest: str) -> Guessed | None:
         """What was paid for this request, once. Its error, if that is what it ended in, is raised."""
         kept = self._kept.pop(digest, None)
         if kept is not None and kept.error is not None:
@@ -70,6 +70,6 @@ class Advances:
         return kept
 
     def _forget(self, digest: str) -> None:
-        """Of tests that other workers run, nobody comes for the reply here."""
+        """The tests of other workers come for the reply elsewhere."""
         if digest in self._kept:
             self._kept[digest] = replace(self._kept[digest], got=None)

@@ -1,13 +1,13 @@
 """How fast a provider is asked: its rates, and what it says itself when it is asked too fast.
 
-All processes of a run share what is known, through the :class:`~pytest_ragbench.engine.board.Numbers`.
+All processes of a run share what is known, through the :class:`~pytest_ragbench.engine.counters.Counters`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from pytest_ragbench.engine.board import Numbers
+from pytest_ragbench.engine.counters import Counters
 
 _LIMIT, _QUIET, _CUT, _REQUESTS, _TOKENS, _QUOTA = range(6)
 _MINUTE = 60.0
@@ -25,20 +25,20 @@ class Pace:
     nothing more. ``Retry-After`` silences all processes until then.
     """
 
-    def __init__(self, provider: str, board: Numbers, clock: Callable[[], float]) -> None:
+    def __init__(self, provider: str, counters: Counters, clock: Callable[[], float]) -> None:
         self._row = f"provider {provider}"
-        self._board = board
+        self._counters = counters
         self._clock = clock
 
     def limit(self, most: int) -> int:
         """Requests at a time, just now: 1..``most``."""
-        adapted = self._board.get(self._row, _LIMIT)
+        adapted = self._counters.get(self._row, _LIMIT)
         return max(1, min(most, int(adapted))) if adapted else most
 
     @property
     def quiet_until(self) -> float:
         """Nobody asks before this moment of the clock that all share."""
-        return self._board.get(self._row, _QUIET)
+        return self._counters.get(self._row, _QUIET)
 
     async def turn(self, requests: int | None, tokens: int | None, needed: float, waited: float) -> float:
         """Seconds to wait before asking again for a turn; 0: it is one's turn now.
@@ -46,7 +46,7 @@ class Pace:
         ``requests`` and ``tokens``: per minute; ``needed``: tokens that the call will probably take;
         ``waited``: the :attr:`quiet_until` that the caller has waited for already.
         """
-        board, now = self._board, self._now()
+        counters, now = self._counters, self._now()
         quiet = self.quiet_until
         if quiet > now and quiet > waited:
             return quiet - now
@@ -66,17 +66,17 @@ class Pace:
                 row[column] = rate.taken(row[column], now, amount)
             return 0.0
 
-        return await board.change(self._row, take)
+        return await counters.change(self._row, take)
 
     def correct(self, tokens: int | None, needed: float, used: float) -> None:
         """A call took ``used`` tokens, not ``needed``."""
         if tokens is not None and used != needed:
             more = (used - needed) * _Rate(tokens).interval
-            self._board.soon(self._row, lambda row: _add(row, _TOKENS, more))
+            self._counters.soon(self._row, lambda row: _add(row, _TOKENS, more))
 
     def slow_down(self, began: float, most: int, retry_after: float | None) -> None:
         """A request sent at ``began`` was told that this is too fast."""
-        now, began, limit = self._now(), began + self._board.shift, self.limit(most)
+        now, began, limit = self._now(), began + self._counters.shift, self.limit(most)
 
         def cut(row: list[float]) -> None:
             if retry_after:
@@ -85,11 +85,11 @@ class Pace:
                 row[_LIMIT] = max(1.0, limit / 2)
                 row[_CUT] = now
 
-        self._board.soon(self._row, cut)
+        self._counters.soon(self._row, cut)
 
     def speed_up(self, most: int) -> None:
         """A good reply came."""
-        if not self._board.get(self._row, _LIMIT):
+        if not self._counters.get(self._row, _LIMIT):
             return
 
         def grow(row: list[float]) -> None:
@@ -97,19 +97,19 @@ class Pace:
                 grown = row[_LIMIT] + max(1.0, most / _ROUNDS) / row[_LIMIT]
                 row[_LIMIT] = 0.0 if grown >= most else grown
 
-        self._board.soon(self._row, grow)
+        self._counters.soon(self._row, grow)
 
     @property
     def quota_used_up(self) -> bool:
         """Some process of the run was told so."""
-        return bool(self._board.get(self._row, _QUOTA))
+        return bool(self._counters.get(self._row, _QUOTA))
 
     def stop(self) -> None:
         """The provider says that its quota is used up: it is not to be asked again in this run."""
-        self._board.soon(self._row, lambda row: _add(row, _QUOTA, 1.0))
+        self._counters.soon(self._row, lambda row: _add(row, _QUOTA, 1.0))
 
     def _now(self) -> float:
-        return self._clock() + self._board.shift
+        return self._clock() + self._counters.shift
 
 
 def _add(row: list[float], column: int, value: float) -> None:

@@ -5,23 +5,23 @@ A recording has one line of JSON for each reply: ``kind``, ``provider``, ``asked
 What is long, says nothing to a reader and shapes the reply all the same (a prompt's instructions, a
 schema) stands there by its fingerprint.
 
-While a run records, all its processes append to a journal beside the file; the last to finish merges it.
+While a run records, the process that owns it appends to a journal beside the file, and merges it at the end.
 A run that is killed leaves the journal, and the next one that records merges it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from pytest_ragbench.engine.coordinator import Event
 from pytest_ragbench.engine.keys import json_values
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.requests import Request
@@ -51,7 +51,7 @@ class Merged:
 
 
 class Recorder:
-    """Appends to a recording's journal. For any number of processes at once.
+    """Appends to a recording's journal; in a worker, by way of the process that owns the run.
 
     Raises
     ------
@@ -65,25 +65,34 @@ class Recorder:
         self.path = path
         self.kinds = frozenset(kinds)
         self._redact = Redactor([])
-        self._noted: set[str] = set()
+        self._told: set[str] = set()
+        self._written: set[str] = set()
         self._journal = journal_of(path)
-        with _locked(self._journal):
-            pass
+        _append(self._journal, b"")
 
-    def note(self, request: Request[Any], text: str) -> None:
-        """Record a reply (its payload as JSON text), once for each thing asked."""
+    def note(self, request: Request[Any], text: str, hand_in: Callable[[Event], None] | None = None) -> None:
+        """Record a reply (its payload as JSON text), once for each thing asked.
+
+        ``hand_in`` takes it to the process that writes; None: this one does.
+        """
         if request.kind not in self.kinds:
             return
         entry = _entry(request, json.loads(text))
         identity = _identity(entry, self._redact)
-        if identity in self._noted:
+        if identity in self._told:
             return
-        self._noted.add(identity)
-        line = self._redact(_line(entry)) + "\n"
-        with _locked(self._journal) as journal:
-            end = os.fstat(journal).st_size
-            torn = end and os.pread(journal, 1, end - 1) != b"\n"  # by a kill
-            os.write(journal, b"\n" * bool(torn) + line.encode("utf-8", "backslashreplace"))
+        self._told.add(identity)
+        line = self._redact(_line(entry))
+        if hand_in is None:
+            self.write(identity, line)
+        else:
+            hand_in(Event("record", identity=identity, line=line))
+
+    def write(self, identity: str, line: str) -> None:
+        """Append a line to the journal, once for each identity. Only one process of a run does so."""
+        if identity not in self._written:
+            self._written.add(identity)
+            _append(self._journal, f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
 def merge(path: Path) -> Merged:
@@ -97,16 +106,16 @@ def merge(path: Path) -> Merged:
         A file can't be read or written.
     """
     journal = journal_of(path)
-    with _locked(journal) as handle:
-        asked = {_identity(entry): entry for entry in _entries(_read_all(handle), journal, torn=True)}
-        old = {_identity(entry): entry for entry in load(path)} if path.exists() else {}
-        changed = {
-            name for name, entry in asked.items() if name in old and _lasting(entry) != _lasting(old[name])
-        }
-        kept = {**asked, **{name: entry for name, entry in old.items() if name not in changed}}
-        lines = [_line(kept[name]) for name in sorted(kept, key=lambda name: _place(kept[name], name))]
-        _replace(path, "".join(f"{line}\n" for line in lines))
-        journal.unlink()
+    written = journal.read_bytes() if journal.exists() else b""
+    asked = {_identity(entry): entry for entry in _entries(written, journal, torn=True)}
+    old = {_identity(entry): entry for entry in load(path)} if path.exists() else {}
+    changed = {
+        name for name, entry in asked.items() if name in old and _lasting(entry) != _lasting(old[name])
+    }
+    kept = {**asked, **{name: entry for name, entry in old.items() if name not in changed}}
+    lines = [_line(kept[name]) for name in sorted(kept, key=lambda name: _place(kept[name], name))]
+    _replace(path, "".join(f"{line}\n" for line in lines))
+    journal.unlink(missing_ok=True)
     new = len(asked.keys() - old.keys())
     return Merged(len(kept), new, len(changed), len(old.keys() - asked.keys()))
 
@@ -290,27 +299,20 @@ def _entries(data: bytes, path: Path, *, torn: bool = False) -> Iterator[dict[st
 # Files
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file, open at its end, for this process alone. Made where it is missing."""
+def _append(path: Path, data: bytes) -> None:
+    """At the end of the file, which is made where it is missing; on a line of its own, also after a kill."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.fstat(handle).st_nlink:  # else somebody has just merged it and taken it away
-                break
-            os.close(handle)
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with path.open("r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            if end and data:
+                file.seek(end - 1)
+                data = data if file.read(1) == b"\n" else b"\n" + data
+            file.write(data)
     except OSError as error:
         raise UsageError(f"{path}: the recording can't be written: {error.strerror}") from None
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _read_all(handle: int) -> bytes:
-    return os.pread(handle, os.fstat(handle).st_size, 0)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,20 +1,20 @@
-"""What an engine has while it runs: its loop, and the fetches that are under way."""
+"""What an engine has while it runs: its loop, its coordinator, and the fetches that are under way."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from pytest_ragbench.engine.board import Budget
 from pytest_ragbench.engine.calls import Adapters
-from pytest_ragbench.engine.lookahead import Advances
+from pytest_ragbench.engine.coordinator import Coordinator
+from pytest_ragbench.engine.lookahead import Prefetched
 from pytest_ragbench.engine.loop import LoopThread
-from pytest_ragbench.engine.meeting import Meeting
 from pytest_ragbench.engine.requests import Obtained
-from pytest_ragbench.engine.sending import CountingSender, Provider
-from pytest_ragbench.engine.shelf import Shelf
+from pytest_ragbench.engine.sending import CountingSender
+from pytest_ragbench.engine.server import Server
+from pytest_ragbench.engine.wire import LINK
 
 T = TypeVar("T")
 AsyncCallable = Callable[[], Awaitable[Any]]
@@ -29,6 +29,8 @@ class Flight:
         self.abandoned = False
         self.ahead = ahead
         """Launched by a guess, and no test has joined yet."""
+        self.give_up: Callable[[], None] = lambda: None
+        """Called when the last waiter leaves early: others need not wait until the fetch has ended."""
 
     async def join(self) -> Obtained[Any]:
         """Wait with the others; the last to leave early ends the fetch."""
@@ -39,30 +41,23 @@ class Flight:
             self._waiters -= 1
             if not self._waiters:
                 self.abandoned = True
-                self._task.cancel()
+                if not self._task.done():
+                    self.give_up()
+                    self._task.cancel()
 
 
 class Running:
     """What an engine has while it runs, in one process."""
 
-    def __init__(
-        self, thread: LoopThread, shelf: Shelf, meeting: Meeting, budget: Budget, adapters: Adapters
-    ) -> None:
+    def __init__(self, thread: LoopThread, coordinator: Coordinator, adapters: Adapters) -> None:
         self.thread = thread
-        self.shelf = shelf
-        self.meeting = meeting
-        self.budget = budget
+        self.coordinator = coordinator
         self.adapters = adapters
-        self.providers: dict[str, Provider] = {}
+        self.server: Server | None = None
         self.flights: dict[str, Flight] = {}
         self.sending: dict[str, CountingSender] = {}
-        self.advances = Advances()
+        self.prefetched = Prefetched()
         self.closers: list[AsyncCallable] = []
-
-    def guessed(self, digest: str) -> bool:
-        """Whether a fetch under way is nobody's but a guess's."""
-        flight = self.flights.get(digest)
-        return flight is not None and flight.ahead
 
     def launch(self, digest: str, work: Coroutine[Any, Any, Obtained[Any]], ahead: bool) -> Flight:
         task = self.thread.loop.create_task(work)
@@ -72,34 +67,42 @@ class Running:
             if self.flights.get(digest) is flight:
                 del self.flights[digest]
             if flight.ahead:
-                self.advances.note(digest, task)
+                self.prefetched.note(digest, task)
             if not task.cancelled():
                 task.exception()  # seen, also where all who waited have left
 
         task.add_done_callback(landed)
         return flight
 
-    async def land(self) -> None:
+    async def drain(self) -> None:
         out = [self.flights[digest] for digest, sender in self.sending.items() if sender.out]
         await asyncio.gather(*(flight.join() for flight in out), return_exceptions=True)
 
     def close(self) -> None:
         with suppress(Exception):  # a client that won't close must not keep the run from ending
-            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=10)
+            asyncio.run_coroutine_threadsafe(self._wind_up(), self.thread.loop).result(timeout=20)
         self.thread.stop()
-        self.shelf.close()
-        self.meeting.close()
 
     async def _wind_up(self) -> None:
-        """End the fetches first: they use the clients."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5)
+        """End the fetches first: they use the clients, and tell the coordinator."""
+        if self.server is not None:
+            await self.server.close()
+        links = {task for task in asyncio.all_tasks() if task.get_name() == LINK}
+        await _cancelled(asyncio.all_tasks() - links - {asyncio.current_task()})
         for close in reversed(self.closers):
             with suppress(Exception):
                 await asyncio.wait_for(_awaited(close), timeout=5)
+        with suppress(Exception):
+            await asyncio.wait_for(self.coordinator.close(), timeout=10)
+        await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})
+
+
+async def _cancelled(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    ending = [task for task in tasks if task is not None]
+    for task in ending:
+        task.cancel()
+    if ending:
+        await asyncio.wait(ending, timeout=5)
 
 
 async def _awaited(close: AsyncCallable) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -19,61 +15,25 @@ class Slots(Protocol):
     ``limit`` is what the provider allows at this moment; it may differ from call to call.
     """
 
-    def slot(self, provider: str, limit: int, urgent: bool = True) -> AbstractAsyncContextManager[None]:
-        """Hold one of the provider's slots; what is not urgent (a guess) waits behind what is."""
+    async def enter(self, provider: str, limit: int, urgent: bool) -> None:
+        """Wait for one of the provider's slots; what is not urgent (a guess) waits behind what is."""
+        ...
+
+    def leave(self, provider: str) -> None:
+        """Give one back."""
         ...
 
     def resize(self, provider: str, limit: int) -> None:
         """What the provider allows has changed; those who wait here feel it at once."""
         ...
 
-    async def firsts(self, numbers: Collection[int]) -> set[int]:
-        """Those about which this process, of all of the run that live, has been the first to ask so."""
-        ...
 
-    def close(self) -> None:
-        """Give back what is held."""
-        ...
-
-
-class LocalSlots:
-    """Slots of this process alone; waiters are served in the order of their coming."""
-
-    def __init__(self) -> None:
-        self._queues: dict[str, _Queue] = {}
-
-    @asynccontextmanager
-    async def slot(self, provider: str, limit: int, urgent: bool = True) -> AsyncIterator[None]:
-        queue = self._queues.setdefault(provider, _Queue())
-        queue.limit = limit
-        await queue.enter(urgent)
-        try:
-            yield
-        finally:
-            queue.leave()
-
-    def resize(self, provider: str, limit: int) -> None:
-        queue = self._queues.get(provider)
-        if queue is not None and queue.limit != limit:
-            queue.limit = limit
-            queue.serve()
-
-    async def firsts(self, numbers: Collection[int]) -> set[int]:
-        return set(numbers)
-
-    def close(self) -> None:
-        self._queues.clear()
-
-
-class Line(Generic[T]):
+class WaitQueue(Generic[T]):
     """Those who wait, in the order of their coming; the urgent ones before the others."""
 
     def __init__(self) -> None:
         self._urgent: deque[asyncio.Future[T]] = deque()
         self._others: deque[asyncio.Future[T]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._urgent or self._others)
 
     def __len__(self) -> int:
         return sum(not turn.done() for queue in (self._urgent, self._others) for turn in queue)
@@ -84,7 +44,7 @@ class Line(Generic[T]):
         return turn
 
     def first(self) -> asyncio.Future[T] | None:
-        """The first who still waits. It stays in line until it is served (its future is done)."""
+        """The first who still waits. It stays in the queue until it is served (its future is done)."""
         for queue in (self._urgent, self._others):
             while queue:
                 if not queue[0].done():
@@ -93,16 +53,40 @@ class Line(Generic[T]):
         return None
 
 
-class _Queue:
+class LocalSlots:
+    """Slots handed out by this process alone."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, _Pool] = {}
+
+    async def enter(self, provider: str, limit: int, urgent: bool) -> None:
+        pool = self._pools.setdefault(provider, _Pool())
+        pool.limit = limit
+        await pool.enter(urgent)
+
+    def leave(self, provider: str) -> None:
+        self._pools[provider].leave()
+
+    def resize(self, provider: str, limit: int) -> None:
+        pool = self._pools.get(provider)
+        if pool is not None and pool.limit != limit:
+            pool.limit = limit
+            pool.serve()
+
+
+class _Pool:
     """A semaphore whose limit may change while it is held."""
 
     def __init__(self) -> None:
         self.limit = 1
         self._held = 0
-        self._line = Line[None]()
+        self._waiting = WaitQueue[None]()
 
     async def enter(self, urgent: bool) -> None:
-        turn = self._line.join(urgent)
+        if self._held < self.limit and self._waiting.first() is None:
+            self._held += 1
+            return
+        turn = self._waiting.join(urgent)
         self.serve()
         try:
             await turn
@@ -116,74 +100,6 @@ class _Queue:
         self.serve()
 
     def serve(self) -> None:
-        while self._held < self.limit and (turn := self._line.first()) is not None:
+        while self._held < self.limit and (turn := self._waiting.first()) is not None:
             self._held += 1
             turn.set_result(None)
-
-
-class SharedPool(ABC, Generic[T]):
-    """The slots of one provider of which other processes take some, too.
-
-    A slot that comes back goes to the next waiter here, unless another process shows that it has to
-    wait: then it is put down for whoever looks first, and each takes but few at a look.
-    """
-
-    tick: float
-    """Mean seconds between looks for a slot that another process has given back."""
-
-    def __init__(self) -> None:
-        self.limit = 1
-        self._line = Line[T]()
-        self._looking: asyncio.Task[None] | None = None
-
-    async def enter(self, urgent: bool) -> T:
-        turn = self._line.join(urgent)
-        if self._looking is None or self._looking.done():
-            self._looking = self._start(self._look())
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
-                self.leave(turn.result())
-            raise
-
-    def leave(self, slot: T) -> None:
-        turn = self._line.first()
-        if turn is None or self._is_over(slot) or self._others_wait():
-            self._put_down(slot)
-        else:
-            turn.set_result(slot)
-
-    async def _look(self) -> None:
-        while (waiting := len(self._line)) > 0:
-            share = max(1, self.limit // 16) if self._others_wait() else waiting
-            taken = await self._take(min(waiting, share), waiting)
-            for slot in taken:
-                if (turn := self._line.first()) is not None:
-                    turn.set_result(slot)
-                else:
-                    self._put_down(slot)  # whoever wanted it has gone
-            if self._line.first() is not None and len(taken) < waiting:
-                await asyncio.sleep(self.tick * random.uniform(0.5, 1.5))  # noqa: S311 - so that none is always first
-        self._nobody_waits()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return asyncio.get_running_loop().create_task(work)
-
-    @abstractmethod
-    async def _take(self, wanted: int, waiting: int) -> Collection[T]:
-        """Up to ``wanted`` slots, and a sign for the others that so many wait here."""
-
-    @abstractmethod
-    def _put_down(self, slot: T) -> None:
-        """For others to take."""
-
-    @abstractmethod
-    def _is_over(self, slot: T) -> bool:
-        """Whether the limit has come down below what is held with this slot."""
-
-    @abstractmethod
-    def _others_wait(self) -> bool: ...
-
-    def _nobody_waits(self) -> None:
-        """The sign may be taken down."""

@@ -6,11 +6,10 @@ run, and ends with the process. The file itself tells everything that can be ref
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import struct
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,7 +18,7 @@ from pytest_ragbench.engine.calls import Call, Sender, send_turns
 from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.gguf_server import Model, address_of
+from pytest_ragbench.judge.gguf_server import Model
 from pytest_ragbench.judge.openai import OpenAIJudge
 from pytest_ragbench.judge.rendering import Message
 from pytest_ragbench.model.errors import JudgeError, UsageError
@@ -98,7 +97,7 @@ class GgufJudge(OpenAIJudge):
     ) -> Callable[[Sender], Awaitable[Any]]:
         async def send(sender: Sender) -> Any:
             if not self._started:  # outside the attempt, whose time is bounded: a model takes seconds to load
-                self._endpoint = await asyncio.to_thread(self._start)
+                self._endpoint = await self._start_model()
                 self._started = True
             try:
                 return await send_turns(
@@ -119,10 +118,10 @@ class GgufJudge(OpenAIJudge):
 
         return send
 
-    def _start(self) -> Endpoint:
-        address = address_of(self._file)
-        key = Secret(address.key)
-        return replace(self._endpoint, url=f"{address.url}/v1", key=key, secrets=(key,))
+    async def _start_model(self) -> Endpoint:
+        url, key = await self._engine.host("model", *astuple(self._file))
+        secret = Secret(key)
+        return replace(self._endpoint, url=f"{url}/v1", key=secret, secrets=(secret,))
 
 
 # The file

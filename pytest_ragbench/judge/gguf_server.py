@@ -1,7 +1,7 @@
-"""Where models of files run: in this process, or, for xdist's workers, in their controller's. One server a model.
+"""Where models of files run: in the process that owns the run (xdist's controller). One server a model.
 
-The controller's :class:`Host` waits for workers that need a model, starts it for the first and tells the others where
-it is. All of it is within its process: when that ends, however it ends, nothing stays behind.
+The engine asks for it there (:meth:`~pytest_ragbench.engine.core.Engine.host`): the first question starts the model,
+and all are told where it is. It is within that process: when that ends, however it ends, nothing stays behind.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import atexit
 import os
 import secrets
 import threading
-from contextlib import suppress
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,6 @@ class Address:
 
 _lock = threading.Lock()
 _servers: dict[Model, tuple[Address, Any]] = {}
-_host: list[tuple[int, bytes]] = []
 
 
 def address_of(model: Model) -> Address:
@@ -51,13 +46,15 @@ def address_of(model: Model) -> Address:
     UsageError
         llama.cpp can't run it: a damaged file, an unknown architecture, not enough memory.
     """
-    for port, secret in _host:
-        if (told := _asked(port, secret, model)) is not None:
-            return told
     with _lock:
         if model not in _servers:
             _servers[model] = _start(model)
         return _servers[model][0]
+
+
+def told_address(path: str, n_ctx: int, parallel: int, threads: int | None) -> list[str]:
+    """As :func:`address_of`, in builtin types: URL and key."""
+    return list(astuple(address_of(Model(path, n_ctx, parallel, threads))))
 
 
 def _start(model: Model) -> tuple[Address, Any]:
@@ -91,62 +88,3 @@ def stop() -> None:
     """End all servers of this process."""
     with _lock:
         _servers.clear()
-
-
-class Host:
-    """On the controller: starts models for workers. ``port`` and ``secret`` are for them alone."""
-
-    def __init__(self) -> None:
-        from multiprocessing.connection import Listener
-
-        self.secret = secrets.token_bytes(16)
-        self._listener = Listener(("127.0.0.1", 0), authkey=self.secret)
-        self.port = int(self._listener.address[1])
-        threading.Thread(target=self._serve, name="ragbench-gguf", daemon=True).start()
-
-    def close(self) -> None:
-        """Take no more questions, and end the servers."""
-        self._listener.close()
-        stop()
-
-    def _serve(self) -> None:
-        from multiprocessing import AuthenticationError
-
-        while True:
-            try:
-                connection = self._listener.accept()
-            except (AuthenticationError, EOFError, ConnectionError):
-                continue
-            except OSError:  # closed
-                return
-            with connection, suppress(OSError, EOFError):
-                self._answer(connection)
-
-    def _answer(self, connection: Connection[Any, Any]) -> None:
-        try:
-            address = address_of(Model(*connection.recv()))
-        except UsageError as error:
-            connection.send(("error", str(error)))
-        else:
-            connection.send(("address", *astuple(address)))
-
-
-def use_host(port: int, secret: bytes) -> None:
-    """In a worker: models run in the controller's process."""
-    _host[:] = [(port, secret)]
-
-
-def _asked(port: int, secret: bytes, model: Model) -> Address | None:
-    """What the host says; None where there is none, as for workers on other machines."""
-    from multiprocessing import AuthenticationError
-    from multiprocessing.connection import Client
-
-    try:
-        with Client(("127.0.0.1", port), authkey=secret) as connection:
-            connection.send(astuple(model))
-            kind, *told = connection.recv()
-    except (OSError, EOFError, AuthenticationError):
-        return None
-    if kind == "error":
-        raise UsageError(told[0])
-    return Address(*told)

@@ -42,11 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
         tiers.check(config.getoption("ragbench_tier"))  # here, because a worker can't say it
     if state.is_controller:
         config.pluginmanager.register(RunResults(config, state), "ragbench-results")
-    if getattr(config, "workerinput", {}).get("ragbench_progress"):
-        from pytest_ragbench.plugin.beacon import Beacon
-
-        beacon = Beacon(state, config.workerinput["workerid"])  # type: ignore[attr-defined]
-        config.pluginmanager.register(beacon, "ragbench-beacon")
     if state.is_controller and config.getoption("ragbench_dry_run"):
         from pytest_ragbench.plugin.dry_run import DryRun
 

@@ -158,11 +158,10 @@ class DryRun:
         from pathlib import Path
 
         from pytest_ragbench import building
-        from pytest_ragbench.engine.backend import StoreError
-        from pytest_ragbench.engine.places import backend_of
+        from pytest_ragbench.engine.inventory import StoreError, inventory_of
 
-        place = building.store_place(self._state.settings, self._state._cache())
-        store = None if isinstance(place, Path) and not place.is_file() else backend_of(place)
+        place = building.store_place(self._state.settings, self._state.cache())
+        store = None if isinstance(place, Path) and not place.is_file() else inventory_of(place)
         if store is not None:
             try:
                 mean = store.mean_tokens("judge", judge.partition(":")[0])

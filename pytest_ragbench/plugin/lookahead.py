@@ -120,7 +120,7 @@ class LookAhead:
         """Guess no more. Other workers may wait for what is out: let that come back, unless all end."""
         self._window.size = 0
         if self._shared_run and not early:
-            self._engine.land(LANDING_S)
+            self._engine.drain(LANDING_S)
         self._guesses.stop()
 
     def _new_guesses(self, item: pytest.Item) -> list[Guess]:
@@ -153,7 +153,7 @@ class LookAhead:
             self._others.clear()
             self._forget_others_at = now + OTHERS_LIVE_S
         free = [number for number in window if number not in self._ahead and number not in self._others]
-        own = self._engine.firsts(free)
+        own = self._engine.claim_tests(free)
         self._others.update(number for number in free if number not in own)
         return sorted(own)
 
@@ -166,7 +166,7 @@ class LookAhead:
             return []
         if not isinstance(sample, RagSample) or sample_fixture(item) != "rag_sample":
             return []
-        if self._shared_run and not self._engine.firsts([position]):
+        if self._shared_run and not self._engine.claim_tests([position]):
             return []
         ahead = self._ahead[position] = _Ahead(item, Answers(sample=sample), asked=True)
         return self._metrics(ahead)

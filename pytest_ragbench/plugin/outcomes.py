@@ -129,7 +129,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
                 report.when = "setup"
     state = item.config.stash[STATE]
     results = item.stash.get(RESULTS, [])
-    usage, warnings = state.new_books(), state.new_warnings()
+    usage, warnings = state.new_usage(), state.new_warnings()
     asks = bool({"rag_sample", "rag_samples"} & set(getattr(item, "fixturenames", ())))
     if kind is None and not results and not usage and not warnings and not asks:
         return

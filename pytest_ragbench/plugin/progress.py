@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TextIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from pytest_ragbench.plugin.beacon import Live, read_live, summed
 from pytest_ragbench.report.layout import cut
 
 if TYPE_CHECKING:
@@ -26,6 +26,23 @@ _QUIET = 1.0
 _PERIOD = 0.5
 _LEAST = 24
 """Cells; where less is free, nothing is drawn."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """Sums so far, and requests under way."""
+
+    calls: float = 0.0
+    stored: float = 0.0
+    cost: float = 0.0
+    out: int = 0
+
+
+def summed(usage: Mapping[str, Mapping[str, Any]], out: int = 0) -> Live:
+    """Of all kinds; the sums of single models, whose names have a space, count what their kinds count."""
+    kinds = [sums for name, sums in usage.items() if " " not in name]
+    calls, stored, cost = (sum(sums.get(name) or 0 for sums in kinds) for name in ("calls", "stored", "cost"))
+    return Live(float(calls), float(stored), float(cost), out)
 
 
 def status(done: int, total: int, live: Live, elapsed: float) -> str:
@@ -127,14 +144,14 @@ class Progress:
         return status(len(self._results.reported), total, live, now - self._started)
 
     def _live(self) -> Live | None:
-        """What this process has asked, and the workers, as far as they have told; None: nothing."""
+        """What this process and its workers have asked; of workers on other hosts, what they have reported.
+        None: nothing.
+        """
         results = self._results
         engine = results.state.live_engine
-        own = summed(engine.totals(), engine.out) if engine is not None else None
-        theirs = read_live(results.state.live_folder) if results.expected else None
-        if theirs is None and results.usage:
-            theirs = summed(results.usage) if own is None else None  # reports come from afar, too
-        return own if theirs is None else theirs if own is None else own + theirs
+        if engine is not None:
+            return summed(engine.totals(), engine.out)
+        return summed(results.usage) if results.usage else None
 
     @contextmanager
     def _held(self) -> Generator[None]:

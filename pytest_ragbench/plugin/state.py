@@ -21,9 +21,10 @@ from pytest_ragbench.plugin.options import given_settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.judge.gguf_server import Host
+    from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.model.results import Result
     from pytest_ragbench.plugin.lookahead import LookAhead
+    from pytest_ragbench.plugin.reception import Reception
     from pytest_ragbench.runtime import Passed, Runtime
     from pytest_ragbench.settings import Settings
 
@@ -50,22 +51,16 @@ class RunState:
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
         self._flown: dict[int, tuple[Any, str]] = {}
-        self._model_host: Host | None = None
-        if models := self._worker and self._worker.get("ragbench_models"):
-            from pytest_ragbench.judge.gguf_server import use_host
+        self._reception: Reception | None = None
+        self._temporary: Path | None = None
 
-            use_host(models[0], bytes.fromhex(models[1]))
+    def reception(self) -> tuple[int, str]:
+        """On the controller: where its workers reach it (port and key). The engine is made when the first comes."""
+        from pytest_ragbench.plugin.reception import Reception
 
-    def model_host(self) -> Host | None:
-        """On the controller: who runs model files for the workers. None where the extra is not installed."""
-        from importlib.util import find_spec
-
-        with self.lock:
-            if self._model_host is None and find_spec("xllamacpp") is not None:
-                from pytest_ragbench.judge.gguf_server import Host
-
-                self._model_host = Host()
-            return self._model_host
+        if self._reception is None:
+            self._reception = Reception(lambda: self.engine)
+        return self._reception.port, self._reception.key.hex()
 
     @property
     def is_controller(self) -> bool:
@@ -106,7 +101,7 @@ class RunState:
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
         return load_settings(
-            self._start(),
+            self.start_directory(),
             root=self.config.rootpath,
             environ=self._environ(),
             options=options,
@@ -126,7 +121,7 @@ class RunState:
         """A path as it was given by ``option`` or by its setting."""
         return self.base_of(option, given) / Path(given).expanduser()
 
-    def _start(self) -> Path:
+    def start_directory(self) -> Path:
         """The common directory of the test paths on the command line: configuration is sought from there up."""
         root = self.config.rootpath
         here = self._worker is not None and self._worker.get("ragbench_root") == str(root)
@@ -172,9 +167,8 @@ class RunState:
                 self._engine = building.engine(
                     self.settings,
                     run_id=self.run_id,
-                    cache=self._cache(),
-                    alone=self._worker is None,
-                    meeting=self._temporary(),
+                    cache=self.cache(),
+                    controller=self._controller(),
                     on_warning=self._warnings.append,
                 )
             return self._engine
@@ -184,19 +178,23 @@ class RunState:
         """The engine, where there is one already."""
         return self._engine
 
-    def _cache(self) -> Path:
+    def cache(self) -> Path:
+        """Where the store is, unless it is configured."""
         cache = getattr(self.config, "cache", None)
-        if cache is None:  # -p no:cacheprovider: nothing may stay, but the workers of this run share a store
-            return self._temporary()
-        return Path(cache.mkdir("ragbench"))
+        if cache is not None:
+            return Path(cache.mkdir("ragbench"))
+        if self._temporary is None:  # -p no:cacheprovider: nothing may stay
+            self._temporary = Path(tempfile.gettempdir()) / f"ragbench-{self.run_id}"
+        return self._temporary
 
-    def _temporary(self) -> Path:
-        return Path(tempfile.gettempdir()) / f"ragbench-{self.run_id}"
+    def _controller(self) -> Address | None:
+        """In a worker of this host: where its controller listens."""
+        if self._worker is None or "ragbench_controller" not in self._worker:
+            return None
+        from pytest_ragbench.engine.wire import Address
 
-    @property
-    def live_folder(self) -> Path:
-        """Where the workers of this run leave what they are doing."""
-        return self._temporary() / "live"
+        port, key = self._worker["ragbench_controller"]
+        return Address(port, bytes.fromhex(key))
 
     def coerce(self, kind: str, value: object) -> Any:
         """What a fixture returned, as a judge, embedder or retriever; the same object for the same value."""
@@ -281,7 +279,7 @@ class RunState:
             return True
         if setting_variables(self._environ()):
             return True
-        start, root = self._start(), self.config.rootpath
+        start, root = self.start_directory(), self.config.rootpath
         for directory in [start, *start.parents]:
             pyproject = directory / "pyproject.toml"
             if (directory / "ragbench.toml").is_file():
@@ -345,7 +343,7 @@ class RunState:
         except UsageError:  # the tests that need a judge say so; a run of other metrics is none the worse
             return "none chosen"
 
-    def new_books(self) -> dict[str, Any]:
+    def new_usage(self) -> dict[str, Any]:
         """Calls, tokens and latencies since this was last asked."""
         return {} if self._engine is None else self._engine.news()
 
@@ -357,8 +355,10 @@ class RunState:
     def hand_over(self) -> None:
         """In a worker: leave the controller what came after the last report."""
         if self._worker is not None:
+            if self._engine is not None:
+                self._engine.settle()  # before the controller looks at what the run took
             output = self.config.workeroutput  # type: ignore[attr-defined]
-            news = {"books": self.new_books(), "warnings": self.new_warnings(), "trials": self.trials}
+            news = {"books": self.new_usage(), "warnings": self.new_warnings(), "trials": self.trials}
             output["ragbench"] = news
 
     def warn(self, text: str) -> None:
@@ -372,11 +372,11 @@ class RunState:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-        if self._model_host is not None:
-            self._model_host.close()
-            self._model_host = None
-        if self.is_controller and self._run_id is not None:
-            shutil.rmtree(self._temporary(), ignore_errors=True)
+        if self._reception is not None:
+            self._reception.close()
+            self._reception = None
+        if self._temporary is not None and self.is_controller:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def _shown(url: str) -> str:

@@ -178,7 +178,7 @@ class RunResults:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        self.take_rest(self.state.new_books(), self.state.new_warnings(), self.state.trials)
+        self.take_rest(self.state.new_usage(), self.state.new_warnings(), self.state.trials)
         self._ended_early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(
             session.shouldfail or session.shouldstop
         )

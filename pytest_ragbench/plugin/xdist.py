@@ -44,15 +44,12 @@ class XdistHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["ragbench_run_id"] = self.state.run_id
-        # The progress is registered by now, where there is one: xdist starts its workers last.
-        node.workerinput["ragbench_progress"] = node.config.pluginmanager.hasplugin("ragbench-progress")
         node.workerinput["ragbench_loaded"] = self.state.is_loaded
         node.workerinput["ragbench_root"] = str(node.config.rootpath)
-        node.workerinput["ragbench_start"] = str(self.state._start())
+        node.workerinput["ragbench_start"] = str(self.state.start_directory())
         if node.gateway.spec.popen:
-            if host := self.state.model_host():
-                node.workerinput["ragbench_models"] = (host.port, host.secret.hex())
-        else:  # other hosts load their own, and have variables of their own
+            node.workerinput["ragbench_controller"] = self.state.reception()
+        else:  # other hosts have an engine of their own, and variables of their own
             variables = os.environ.items()
             node.workerinput["ragbench_environ"] = {k: v for k, v in variables if k.startswith("RAGBENCH_")}
 

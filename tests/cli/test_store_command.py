@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ragbench.cli.checks import _store
-from pytest_ragbench.engine.backend import DAY, Reply
-from pytest_ragbench.engine.owners import Owner
-from pytest_ragbench.engine.places import backend_of
-from pytest_ragbench.engine.store import Store, put_op
+from pytest_ragbench.engine.coordinator import Reply
+from pytest_ragbench.engine.inventory import DAY
+from pytest_ragbench.engine.store import Store
 from pytest_ragbench.settings import load_settings
 from tests.cli.conftest import Cli
 from tests.servers.redis_server import BINARY, MISSING, redis_server
@@ -19,7 +18,7 @@ from tests.servers.redis_server import BINARY, MISSING, redis_server
 @pytest.fixture
 def store(cli: Cli) -> Store:
     """Three replies: an old one, an answer of another run, and one of today."""
-    store, now, owner = Store(cli.path / "s.sqlite"), time.time(), Owner.here()
+    store, now = Store(cli.path / "s.sqlite"), time.time()
     for name, kind, run, age in (
         ("old", "judge", None, 40.0),
         ("run", "rag", "r", 2.0),
@@ -27,7 +26,7 @@ def store(cli: Cli) -> Store:
     ):
         moment = now - age * DAY
         text = json.dumps({"говорит": name})
-        store.write([put_op(Reply(name, kind, "openai", run, moment, moment, text, 10, 2), owner)])
+        store.put([Reply(name, kind, "openai", run, moment, moment, text, 10, 2)])
     cli.write("ragbench.toml", 'store = "s.sqlite"\n')
     return store
 
@@ -63,16 +62,21 @@ def test_a_store_in_redis(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("redis")
     if BINARY is None:
         pytest.skip(MISSING)
-    now, owner = time.time(), Owner.here()
+    from pytest_ragbench.engine.on_redis.keys import Keys
+    from pytest_ragbench.engine.on_redis.link import Link
+    from pytest_ragbench.engine.on_redis.store import ReplyScripts
+    from pytest_ragbench.model.redis_url import Address
+
+    now = time.time()
     with redis_server(tmp_path, ["--requirepass", "geheim"]) as server:
         url = server.url.replace("//", "//:geheim@")
-        store = backend_of(url)
-        assert store is not None
+        link = Link(Address.parse(url))
+        scripts = ReplyScripts(Keys("ragbench"), "token")
         for name, age in (("old", 40.0), ("new", 0.0)):
             moment = now - age * DAY
             reply = Reply(name, "judge", "openai", None, moment, moment, json.dumps({"говорит": name}), 10, 2)
-            store.write([store.ops.put_op(reply, owner)])
-        store.close()
+            link.write([scripts.put(reply)])
+        link.close()
         cli.write("ragbench.toml", f'store = "{url}"\n')
         told = cli("store", "show", "--json").data
         assert told["file"] == f"redis://:***@127.0.0.1:{server.port}/0"

@@ -92,7 +92,7 @@ def test_concurrent_callers_share_calls(engine: Engine, service: Service) -> Non
     sizes = [len(json.loads(seen.body)["input"]) for seen in service.seen]
     assert sum(sizes) == 151
     assert len(sizes) <= 4
-    books = engine.books()["embedding"]
+    books = engine.usage()["embedding"]
     assert (books["calls"], books["prompt_tokens"]) == (len(sizes), 151)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import sys
 from collections.abc import Callable
-from operator import methodcaller
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, lookahead
-from pytest_ragbench.engine.board import Board, Budget, Caps
+from pytest_ragbench.engine.budget import Caps
+from pytest_ragbench.engine.counters import LocalCounters
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price, prices_of
@@ -23,7 +23,7 @@ from pytest_ragbench.model.errors import BudgetError, JudgeError, UsageError
 from pytest_ragbench.settings import PriceSettings, ProviderSettings
 from tests.engine.helpers import Clock, Service, at_once, unavailable
 
-fork = multiprocessing.get_context("fork")
+MakeTeam = Callable[..., list[Engine]]
 
 
 def priced(provider: str, model: str) -> Price | None:
@@ -72,7 +72,7 @@ def test_calls_under_way_count_with_what_they_will_probably_take(make_engine: Ca
     got = engine.wait(all_at_once())
     assert service.calls == 5
     assert sum(isinstance(each, BudgetError) for each in got) == 16
-    assert engine.books()["judge"]["prompt_tokens"] + engine.books()["judge"]["completion_tokens"] == 60
+    assert engine.usage()["judge"]["prompt_tokens"] + engine.usage()["judge"]["completion_tokens"] == 60
 
 
 def test_guesses_that_were_too_high_use_nothing_up(make_engine: Callable[..., Engine]) -> None:
@@ -89,16 +89,13 @@ def test_guesses_that_were_too_high_use_nothing_up(make_engine: Callable[..., En
     assert [each for each in got if isinstance(each, BaseException)] == []
 
 
-def test_what_a_killed_process_put_aside_is_waited_for_once(
-    make_engine: Callable[..., Engine], clock: Clock, tmp_path: Path
+def test_what_was_put_aside_and_never_settled_is_waited_for_once(
+    make_engine: Callable[..., Engine], clock: Clock
 ) -> None:
-    board = Board(tmp_path / "board")
-    assert at_once(Budget(Caps(tokens=100), board).reserve("x", 90, 0.0))
-    budget, service = Budget(Caps(tokens=100), board), Service()
-    assert not at_once(budget.reserve("x", 20, 0.0, patient=True))
+    """By a process of another host that was killed."""
+    service = Service()
     engine = make_engine(caps=Caps(tokens=100), sleep=clock.sleep)
-    running = engine._start()
-    running.budget = budget
+    assert engine.wait(engine._start().coordinator.permits.budget.reserve("x", 90, 0.0))  # type: ignore[attr-defined]
     for number in range(2):
         with pytest.raises(BudgetError, match="max_tokens 100"):
             engine.wait(engine.fetch(service.ask(f"{number} " + "x" * 60)), timeout=20)
@@ -114,7 +111,7 @@ def test_cost(make_engine: Callable[..., Engine]) -> None:
     engine.wait(engine.fetch(asking(service, "b")))
     with pytest.raises(BudgetError, match="max_cost 5e-05"):
         engine.wait(engine.fetch(asking(service, "c")))
-    page = engine.books()["judge p:m"]
+    page = engine.usage()["judge p:m"]
     assert (page["calls"], page["cost"]) == (2, pytest.approx(0.00006))
 
 
@@ -133,39 +130,25 @@ def test_what_the_store_saved(make_engine: Callable[..., Engine]) -> None:
     first.close()
     second = make_engine(prices=priced, run_id="run-2")
     assert second.wait(second.fetch(asking(service, "a"))).usage.tokens == 0
-    page = second.books()["judge"]
+    page = second.usage()["judge"]
     assert (page["stored"], page["saved_tokens"]) == (1, 12)
     assert page["saved_cost"] == pytest.approx(0.00003)
 
 
-def _spend(path: Path, results: Any) -> None:
-    budget, done = Budget(Caps(calls=100, tokens=10_000), Board(path)), 0
-    while True:
-        try:
-            at_once(budget.reserve("x", 50, 0.0))
-        except BudgetError:
-            break
-        budget.settle((50, 0.0), 70, 0.0)
-        done += 1
-    results.put(done)
+def test_workers_share_the_budget(make_team: MakeTeam) -> None:
+    service = Service()
+    controller, *workers = make_team(3, caps=Caps(calls=10))
 
+    def ask(engine: Engine, name: str) -> int:
+        async def all_at_once() -> list[Any]:
+            asked = [engine.fetch(service.ask(f"{name} {number}")) for number in range(8)]
+            return list(await asyncio.gather(*asked, return_exceptions=True))
 
-def test_processes_share_the_budget(tmp_path: Path) -> None:
-    results = fork.Queue()
-    workers = [fork.Process(target=_spend, args=(tmp_path / "board", results)) for _ in range(3)]
-    for worker in workers:
-        worker.start()
-    assert sum(results.get(timeout=60) for _ in workers) == 100
-    board = Board(tmp_path / "board")
-    assert [board.get("budget", column) for column in range(2)] == [100, 7000]
+        return sum(isinstance(each, BudgetError) for each in engine.wait(all_at_once()))
 
-
-def test_many_names_have_rows_of_their_own(tmp_path: Path) -> None:
-    board = Board(tmp_path / "board")
-    for number in range(40):
-        board.soon(f"name {number}", methodcaller("__setitem__", 0, number))
-    again = Board(tmp_path / "board")
-    assert [again.get(f"name {number}", 0) for number in range(40)] == list(range(40))
+    with ThreadPoolExecutor(4) as pool:
+        refused = sum(pool.map(ask, [controller, *workers], "abcd"))
+    assert (service.calls, refused) == (10, 22)
 
 
 # The pace
@@ -178,7 +161,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def pace(clock: Clock) -> Pace:
-    return Pace("p", Board(None), clock)
+    return Pace("p", LocalCounters(), clock)
 
 
 def test_too_fast_halves_and_success_brings_it_back(pace: Pace, clock: Clock) -> None:
@@ -198,11 +181,12 @@ def test_too_fast_halves_and_success_brings_it_back(pace: Pace, clock: Clock) ->
     assert 16 < good < 150
 
 
-def test_retry_after_silences_everybody(clock: Clock, tmp_path: Path) -> None:
-    one, other = (Pace("p", Board(tmp_path / "board"), clock) for _ in range(2))
+def test_retry_after_silences_everybody(clock: Clock) -> None:
+    counters = LocalCounters()
+    one, other = (Pace("p", counters, clock) for _ in range(2))
     one.slow_down(clock.now, 16, 3.0)
     assert at_once(other.turn(None, None, 0, 0.0)) == 3.0
-    assert at_once(Pace("q", Board(tmp_path / "board"), clock).turn(None, None, 0, 0.0)) == 0.0
+    assert at_once(Pace("q", counters, clock).turn(None, None, 0, 0.0)) == 0.0
     clock.now += 3.0
     assert at_once(other.turn(None, None, 0, 0.0)) == 0.0
     assert other.limit(16) == 8
@@ -212,7 +196,7 @@ def test_retry_after_silences_everybody(clock: Clock, tmp_path: Path) -> None:
 @given(per_minute=st.integers(1, 600), steps=st.lists(st.floats(0, 20), min_size=1, max_size=80))
 def test_no_minute_gets_more_requests_than_its_rate(per_minute: int, steps: list[float]) -> None:
     clock = Clock()
-    pace = Pace("p", Board(None), clock)
+    pace = Pace("p", LocalCounters(), clock)
     sent: list[float] = []
     for step in steps:
         clock.now += step
@@ -260,10 +244,10 @@ def test_a_busy_provider_is_left_alone_by_all_calls(make_engine: Callable[..., E
     assert service.calls == 5
 
 
-def test_a_used_up_quota_ends_it_for_everybody(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+def test_a_used_up_quota_ends_it_for_everybody(make_team: MakeTeam) -> None:
     service = Service([JudgeError("429: quota used up", code="insufficient_quota")])
-    first, other = (make_engine(store=None, meeting=tmp_path, run_id="r") for _ in range(2))
-    for engine in (first, first, other):
+    first, other, third = make_team(2, store=None)
+    for engine in (first, first, other, third):
         with pytest.raises(JudgeError, match="quota") as caught:
             engine.wait(engine.fetch(service.ask()))
         assert caught.value.code == "insufficient_quota"
@@ -319,10 +303,10 @@ def test_a_call_that_fails_gives_back_what_was_put_aside(make_engine: Callable[.
 
 
 def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
-    make_engine: Callable[..., Engine], tmp_path: Path
+    make_engine: Callable[..., Engine], make_team: MakeTeam
 ) -> None:
     service = Service()
-    one, other, third = (make_engine(meeting=tmp_path / "run", run_id="r", prices=priced) for _ in range(3))
+    controller, one, other, third = make_team(3, run_id="r", prices=priced)
 
     async def guess() -> None:
         looking_ahead.set(True)
@@ -332,19 +316,20 @@ def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
     got = other.wait(other.fetch(asking(service, "a")))
     assert (got.cached, got.usage.calls, got.usage.tokens) == (False, 1, 12)
     assert got.usage.cost == pytest.approx(0.00003)
-    assert other.books()["judge"]["stored"] == 0
-    assert other.books()["judge"]["calls"] == 0  # the first one's books have it
+    other.settle()
+    assert (controller.usage()["judge"]["stored"], controller.usage()["judge"]["calls"]) == (0, 1)
     for engine in (third, other, one):
         again = engine.wait(engine.fetch(asking(service, "a")))
-        assert (again.cached, again.usage.tokens) == (True, 0) or engine is one
+        assert (again.cached, again.usage.tokens) == (True, 0)
+    controller.close()
     later = make_engine(run_id="r2")
     assert later.wait(later.fetch(asking(service, "a"))).cached
     assert service.calls == 1
 
 
-def test_a_fetch_that_fails_leaves_it_to_the_next(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+def test_a_fetch_that_fails_leaves_it_to_the_next(make_team: MakeTeam) -> None:
     service = Service([JudgeError("no")])
-    engine = make_engine(meeting=tmp_path / "run")
+    _, engine = make_team(1)
     with pytest.raises(JudgeError):
         engine.wait(engine.fetch(service.ask("a")))
     assert engine.wait(engine.fetch(service.ask("a"))).usage.calls == 1
@@ -352,13 +337,12 @@ def test_a_fetch_that_fails_leaves_it_to_the_next(make_engine: Callable[..., Eng
 
 
 def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
-    make_engine: Callable[..., Engine], tmp_path: Path
+    make_engine: Callable[..., Engine], make_team: MakeTeam
 ) -> None:
     service = Service([unavailable()] * 4)
     limits = {"p": Limits(attempts=2, wait=0.0)}
-    one, other, apart = (
-        make_engine(meeting=tmp_path / folder, run_id=folder, limits=limits) for folder in ("r", "r", "r2")
-    )
+    _, one, other = make_team(2, run_id="r", limits=limits)
+    apart = make_engine(run_id="r2", limits=limits)
 
     async def guess() -> None:
         looking_ahead.set(True)
@@ -379,9 +363,10 @@ def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
     assert other.wait(other.fetch(service.ask("a"))).value == "a"  # a rerun asks anew
 
 
-def test_a_failed_guess_of_ones_own_is_told_once(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_failed_guess_of_ones_own_is_told_once(make_team: MakeTeam, workers: int) -> None:
     service = Service([unavailable()])
-    engine = make_engine(meeting=tmp_path / "r", limits={"p": Limits(attempts=1)})
+    engine = make_team(workers, limits={"p": Limits(attempts=1)})[-1]
 
     async def guess() -> None:
         looking_ahead.set(True)

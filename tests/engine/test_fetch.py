@@ -83,7 +83,7 @@ def test_an_error_reaches_every_waiter_and_is_not_kept(engine: Engine, store_pat
     assert engine.wait(engine.fetch(service.ask())).value == "q"  # the next one asks again
     assert service.calls == 2
     engine.close()
-    assert Store(store_path).stats()["claims"] == 0
+    assert Store(store_path).stats()["replies"] == 1
 
 
 def test_a_reply_that_cannot_be_read_is_not_kept(engine: Engine, store_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_books(engine: Engine) -> None:
         engine.wait(engine.fetch(service.ask("a")))  # a retry and a success; then stored
     with pytest.raises(JudgeError):
         engine.wait(engine.fetch(service.ask("b")))
-    page = engine.books()["judge"]
+    page = engine.usage()["judge"]
     latencies = page.pop("latencies")
     counted = {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
     assert page == counted | {"saved_tokens": 12, "cost": 0.0, "saved_cost": 0.0, "unpriced": 0}
@@ -244,4 +244,4 @@ def test_news_are_what_has_been_added(engine: Engine) -> None:
         )
         assert engine.news() == {}
     engine.wait(engine.fetch(service.ask(1)))
-    assert (engine.news()["judge"]["stored"], engine.books()["judge"]["calls"]) == (1, 2)
+    assert (engine.news()["judge"]["stored"], engine.usage()["judge"]["calls"]) == (1, 2)

@@ -1,25 +1,24 @@
-"""Several processes: each call once, claims of the dead taken over, slots shared, forks."""
+"""Several processes: each call once, what the dead held taken over, slots shared, forks."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
 import os
-import signal
+import socket
 import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
-from pytest_ragbench.engine.owners import Owner, is_gone
-from pytest_ragbench.engine.shared_slots import SharedSlots
-from pytest_ragbench.engine.store import LEASE, claim_op
+from pytest_ragbench.engine.wire import Address, new_key
+from pytest_ragbench.model.errors import JudgeError
 from tests.engine.helpers import Service, lines, logging_request, note
 
 MakeEngine = Callable[..., Engine]
@@ -40,36 +39,58 @@ def finish(processes: list[Any]) -> None:
     assert [each.exitcode for each in processes] == [0] * len(processes)
 
 
-# Single flight
+# Workers
 
 
-def _worker(store: Path, log: Path, gate: Any, run_id: str) -> None:
-    engine = Engine(store=store, run_id=run_id, on_warning=lambda message: note(log, f"!{message}"))
+@pytest.fixture
+def serve(make_engine: MakeEngine) -> Callable[..., tuple[Engine, Address]]:
+    def make(**options: Any) -> tuple[Engine, Address]:
+        controller, key = make_engine(**options), new_key()
+        listening = socket.create_server(("127.0.0.1", 0))
+        controller.serve(listening, [], key)
+        return controller, Address(listening.getsockname()[1], key)
+
+    return make
+
+
+def _worker(address: Address, log: Path, gate: Any, name: str) -> None:
+    engine = Engine(store=None, run_id="run-1", controller=address, limits={"p": Limits(max_concurrency=3)})
     gate.wait()
     keys = [f"вопрос {number}" for number in range(40)]
     assert run_all(engine, [logging_request(log, key) for key in keys]) == keys
-    page = engine.books()["rag"]
-    note(log, f"={page['calls'] + page['stored']}")
+    run_all(engine, [logging_request(log, f"{name} {number}") for number in range(10)])
     engine.close()
 
 
-@pytest.mark.parametrize("run_ids", [["r"] * 4, ["run 1", "run 2"]])
-def test_workers_and_runs_make_each_call_once(store_path: Path, tmp_path: Path, run_ids: list[str]) -> None:
-    log, gate = tmp_path / "log", spawn.Barrier(len(run_ids))
-    workers = [spawn.Process(target=_worker, args=(store_path, log, gate, run_id)) for run_id in run_ids]
+def test_workers_make_each_call_once_in_slots_that_they_share(
+    serve: Callable[..., tuple[Engine, Address]], store_path: Path, tmp_path: Path, warned: list[str]
+) -> None:
+    log, gate = tmp_path / "log", spawn.Barrier(3)
+    controller, address = serve()
+    workers = [spawn.Process(target=_worker, args=(address, log, gate, f"w{n}")) for n in range(3)]
     for each in workers:
         each.start()
     finish(workers)
     calls = Counter(lines(log, "+"))
-    assert len(calls) == 40
+    assert len(calls) == 70
     assert set(calls.values()) == {1}
-    assert lines(log, "!") == []
-    assert lines(log, "=") == ["=40"] * len(run_ids)
+    under_way = peak = 0
+    for line in log.read_text().splitlines():
+        under_way += 1 if line[0] == "+" else -1
+        peak = max(peak, under_way)
+    assert peak == 3
+    sums = controller.usage()["rag"]
+    assert (sums["calls"], sums["stored"]) == (70, 80)
+    assert controller.out == 0
+    assert warned == []
+    assert Store(store_path).stats()["replies"] == 70
 
 
-def _claimant(store: Path, log: Path, fails: Any) -> None:
-    """Begins the call, and then hangs until it is killed, or told to fail."""
-    engine = Engine(store=store, run_id="r", limits={"p": Limits(timeout=1000)})
+def _claimant(address: Address, log: Path, fails: Any) -> None:
+    """Begins a call, and then hangs until it is killed, or told to fail."""
+    engine = Engine(
+        store=None, run_id="run-1", controller=address, limits={"p": Limits(timeout=1000, max_concurrency=1)}
+    )
 
     async def fetch(send: Sender) -> Any:
         async def attempt() -> Sent:
@@ -92,108 +113,93 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-@pytest.mark.parametrize("end", ["killed before", "killed while others wait", "fails"])
-def test_others_take_over(make_engine: MakeEngine, store_path: Path, tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize("end", ["killed", "fails"])
+def test_others_take_over_at_once(
+    serve: Callable[..., tuple[Engine, Address]], make_engine: MakeEngine, tmp_path: Path, end: str
+) -> None:
+    """The claim on a call, and the one call slot that there is."""
     log, fails = tmp_path / "log", spawn.Event()
-    claimant = spawn.Process(target=_claimant, args=(store_path, log, fails))
+    controller, address = serve(limits={"p": Limits(max_concurrency=1)})
+    claimant = spawn.Process(target=_claimant, args=(address, log, fails))
     claimant.start()
-    engine, service = make_engine(), Service()
+    engine, service = (
+        make_engine(store=None, controller=address, limits={"p": Limits(max_concurrency=1)}),
+        Service(),
+    )
 
     async def scene() -> Any:
         await until(lambda: bool(lines(log, "+")))
-        if end == "killed before":
-            os.kill(claimant.pid or 0, signal.SIGKILL)
         waiting = asyncio.ensure_future(engine.fetch(service.ask("q")))
-        if end != "killed before":
-            running = engine._running
-            await until(lambda: running is not None and bool(running.shelf._waiting))
-            assert service.calls == 0
-        if end == "killed while others wait":  # not yet reaped: a zombie, which kill(pid, 0) calls alive
-            os.kill(claimant.pid or 0, signal.SIGKILL)
-        elif end == "fails":
+        other = asyncio.ensure_future(controller.fetch(service.ask("other")))
+        await asyncio.sleep(0.2)
+        assert service.calls == 0
+        if end == "killed":
+            claimant.kill()
+        else:
             fails.set()
-        return (await waiting).value
+        return (await waiting).value, (await other).value
 
-    assert engine.wait(scene(), timeout=LEASE - 10) == "q"  # not by the end of the lease
-    assert service.calls == 1
+    assert engine.wait(scene(), timeout=20) == ("q", "other")
+    assert service.calls == 2
     claimant.join(10)
 
 
-def test_a_live_claim_holds_and_one_that_ran_out_does_not(store_path: Path) -> None:
-    store, one, two = Store(store_path), Owner.here(), Owner.here()
-    assert store.write([claim_op("d", one, now=100.0)]) == [True]
-    assert store.write([claim_op("d", one, now=101.0)]) == [True]
-    assert store.write([claim_op("d", two, now=102.0)]) == [False]
-    assert store.ready(["d", "unclaimed"], now=102.0) == {"unclaimed"}
-    assert store.ready(["d"], now=102.0 + LEASE) == {"d"}
-    assert store.write([claim_op("d", two, now=102.0 + LEASE)]) == [True]
-
-
-def test_who_is_gone() -> None:
-    here = Owner.here()
-    child = spawn.Process(target=os.getpid)
-    child.start()
-    child.join()
-    assert not is_gone(here.host, here.pid, here.started)
-    assert is_gone(here.host, child.pid or 0, "1")
-    assert is_gone(here.host, here.pid, "an earlier process of that number")
-    assert not is_gone("another machine", child.pid or 0, "1")
-
-
-# Slots
-
-
-def _caller(store: Path, log: Path, gate: Any, name: str, count: int) -> None:
-    engine = Engine(store=store, run_id="r", limits={"p": Limits(max_concurrency=3)})
-    gate.wait()
-    run_all(engine, [logging_request(log, f"{name} {number}") for number in range(count)])
-    engine.close()
-
-
-def test_slots_are_those_of_all_processes(store_path: Path, tmp_path: Path) -> None:
-    log, gate = tmp_path / "log", spawn.Barrier(3)
-    callers = [spawn.Process(target=_caller, args=(store_path, log, gate, f"p{n}", 30)) for n in range(3)]
-    for each in callers:
-        each.start()
-    finish(callers)
-    under_way, peak, order = 0, 0, []
-    for line in log.read_text().splitlines():
-        under_way += 1 if line[0] == "+" else -1
-        peak = max(peak, under_way)
-        order.append(line[1:3])
-    assert peak == 3
-    assert len(lines(log, "-")) == 90
-    # Nobody starves: when the first is done, the others are well on their way.
-    last = {name: len(order) - order[::-1].index(name) for name in ("p0", "p1", "p2")}
-    assert min(last.values()) > len(order) / 2
-
-
-def _hog(store: Path, log: Path) -> None:
-    engine = Engine(store=store, run_id="run-1", limits={"p": Limits(max_concurrency=2)})
-    run_all(engine, [logging_request(log, f"{number}", seconds=1000) for number in range(2)])
-
-
-def test_a_killed_process_gives_its_slots_back(
-    make_engine: MakeEngine, store_path: Path, tmp_path: Path
+def test_what_a_killed_worker_looked_ahead_to_is_free(
+    serve: Callable[..., tuple[Engine, Address]], make_engine: MakeEngine
 ) -> None:
-    log = tmp_path / "log"
-    hog = spawn.Process(target=_hog, args=(store_path, log))
-    hog.start()
-    engine, service = make_engine(limits={"p": Limits(max_concurrency=2)}), Service()
+    _, address = serve()
+    one, other = (make_engine(store=None, controller=address) for _ in range(2))
+    assert one.claim_tests([1, 2]) == {1, 2}
+    assert other.claim_tests([2, 3]) == {3}
+    assert one.claim_tests([1, 3]) == {1}
+    one.close()
+    other.settle()
+    assert other.claim_tests([1, 2]) == {1, 2}
 
-    async def scene() -> Any:
-        await until(lambda: len(lines(log, "+")) == 2)
-        waiting = asyncio.ensure_future(engine.fetch(service.ask()))
-        running = engine._running
-        assert running is not None
-        pools = cast(SharedSlots, running.meeting.slots)._pools
-        await until(lambda: "p" in pools and bool(pools["p"]._line))
-        assert service.calls == 0
-        os.kill(hog.pid or 0, signal.SIGKILL)
-        return (await waiting).value
 
-    assert engine.wait(scene(), timeout=20) == "q"
-    hog.join(10)
+def _controller(store: Path, port: Any, asked: Any) -> None:
+    engine, key = Engine(store=store, run_id="run-1"), bytes(32)
+    listening = socket.create_server(("127.0.0.1", 0))
+    engine.serve(listening, [], key)
+    port.put(listening.getsockname()[1])
+    asked.wait(60)
+
+
+def test_what_was_answered_is_on_file_when_the_controller_is_killed(
+    make_engine: MakeEngine, store_path: Path
+) -> None:
+    port, asked = spawn.Queue(), spawn.Event()
+    process = spawn.Process(target=_controller, args=(store_path, port, asked))
+    process.start()
+    worker = make_engine(store=None, controller=Address(port.get(timeout=60), bytes(32)))
+    service = Service()
+    assert run_all(worker, [service.ask(number) for number in range(20)]) == list(range(20))
+    worker.settle()
+    process.kill()
+    process.join(10)
+    assert Store(store_path).stats()["replies"] == 20
+    with pytest.raises(JudgeError, match="controller") as caught:
+        worker.wait(worker.fetch(service.ask("more")), timeout=20)
+    assert caught.value.code == "cancelled"
+
+
+def test_who_does_not_know_the_key_is_not_served(
+    serve: Callable[..., tuple[Engine, Address]], make_engine: MakeEngine
+) -> None:
+    _, address = serve()
+    stranger = make_engine(store=None, controller=Address(address.port, bytes(32)))
+    with pytest.raises(JudgeError, match="key"):
+        stranger.wait(stranger.fetch(Service().ask()), timeout=20)
+    friend = make_engine(store=None, controller=address)
+    assert friend.wait(friend.fetch(Service().ask()), timeout=20).value == "q"
+
+
+def test_two_runs_share_what_is_stored(make_engine: MakeEngine) -> None:
+    service = Service()
+    one, other = make_engine(run_id="run 1"), make_engine(run_id="run 2")
+    for engine in (one, other):
+        assert run_all(engine, [service.ask(number) for number in range(5)]) == list(range(5))
+    assert service.calls == 5
 
 
 # Forks
@@ -219,7 +225,7 @@ def test_a_forked_child_has_an_engine_of_its_own(engine: Engine, store_path: Pat
     loop = engine.loop
 
     def child() -> None:
-        assert engine.books() == {}
+        assert engine.usage() == {}
         assert engine.wait(engine.fetch(service.ask("before")), timeout=20).cached
         assert engine.wait(engine.fetch(service.ask("child")), timeout=20).value == "child"
         assert engine.loop is not loop
@@ -230,6 +236,23 @@ def test_a_forked_child_has_an_engine_of_its_own(engine: Engine, store_path: Pat
     assert engine.wait(engine.fetch(service.ask("after"))).value == "after"
     assert engine.loop is loop
     assert Store(store_path).stats()["replies"] == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_a_worker_forks_asks_the_controller_too(
+    serve: Callable[..., tuple[Engine, Address]], make_engine: MakeEngine
+) -> None:
+    service, (_, address) = Service(), serve()
+    worker = make_engine(store=None, controller=address)
+    worker.wait(worker.fetch(service.ask("before")))
+
+    def child() -> None:
+        assert worker.wait(worker.fetch(service.ask("before")), timeout=20).cached
+        assert worker.wait(worker.fetch(service.ask("child")), timeout=20).value == "child"
+        worker.close()
+
+    assert forked(child) == 0
+    assert worker.wait(worker.fetch(service.ask("child")), timeout=20).cached
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -71,7 +71,7 @@ def test_what_is_recorded_is_replayed_without_a_call(make_engine: Callable[..., 
     assert [each.value for each in got] == values == ["q", "p"]
     assert all(each.cached for each in got)
     assert service.calls == 2
-    assert replaying.books()["judge"]["stored"] == 2
+    assert replaying.usage()["judge"]["stored"] == 2
 
 
 def test_a_stored_reply_is_recorded_too(make_engine: Callable[..., Engine], tape: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_is_not_recorded_is_an_error_that_counts(make_engine: Callable[...,
     with pytest.raises(JudgeError, match="input: 'q' recorded, 'r' now") as caught:
         engine.wait(engine.fetch(Service().ask("r")))
     assert caught.value.code == "not_recorded"
-    assert engine.books()["judge"]["failed"] == 1
+    assert engine.usage()["judge"]["failed"] == 1
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_ragbench.engine import Engine, Limits, Request, Transient
 from pytest_ragbench.engine.breaker import FAILURES, PAUSE
-from pytest_ragbench.engine.shared_slots import SharedSlots
-from pytest_ragbench.engine.slots import LocalSlots, Slots
+from pytest_ragbench.engine.slots import LocalSlots
 from pytest_ragbench.model.errors import EndpointError, JudgeError
 from tests.engine.helpers import Clock, Service, unavailable
 
@@ -90,6 +88,15 @@ def test_503_for_ever(engine: Engine, clock: Clock) -> None:
     assert error.__suppress_context__
     first, second = clock.slept
     assert 0.5 <= first <= 1.0 <= second <= 1.5  # doubles; up to 0.5 s of jitter
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 408, 409])
+def test_what_can_heal_is_retried_as_often_as_is_configured(engine: Engine, status: int) -> None:
+    healed = Service([unavailable(status), unavailable(status)])
+    assert engine.wait(engine.fetch(healed.ask("heals"))).usage.calls == healed.calls == 3
+    broken = Service([unavailable(status)] * 9)
+    assert error_of(engine, broken.ask("stays")).code == f"http_{status}"
+    assert broken.calls == LIMITS.attempts
 
 
 def test_no_wait_is_longer_than_the_cap(make_engine: Callable[..., Engine], clock: Clock) -> None:
@@ -189,23 +196,17 @@ def test_a_cancelled_waiter_loses_no_slot(make_engine: Callable[..., Engine], st
     assert engine.wait(scene(), timeout=10) == 6
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_slot_given_to_somebody_who_is_just_cancelled_is_passed_on(tmp_path: Path, shared: bool) -> None:
+def test_a_slot_given_to_somebody_who_is_just_cancelled_is_passed_on() -> None:
     async def scene() -> None:
-        slots: Slots = SharedSlots(tmp_path / "slots", "r") if shared else LocalSlots()
-
-        async def hold() -> None:
-            async with slots.slot("p", 1):
-                pass
-
-        async with slots.slot("p", 1):
-            waiter = asyncio.ensure_future(hold())
-            await asyncio.sleep(0)
+        slots = LocalSlots()
+        await slots.enter("p", 1, True)
+        waiter = asyncio.ensure_future(slots.enter("p", 1, True))
+        await asyncio.sleep(0)
+        slots.leave("p")
         waiter.cancel()
         async with asyncio.timeout(10):
-            await hold()
+            await slots.enter("p", 1, True)
         assert waiter.cancelled()
-        slots.close()
 
     asyncio.run(scene())
 
@@ -321,7 +322,7 @@ def test_a_provider_that_only_ever_said_500_is_given_up_early(make_engine: Calla
     engine.wait(engine.fetch(service.ask("well")))
     assert len(engine.wait(gather(engine, *map(service.ask, range(10))))) == 10
     assert service.calls == 40  # once it has answered, it may recover: nobody gives up early
-    assert engine.books()["judge"]["failed"] == 0
+    assert engine.usage()["judge"]["failed"] == 0
 
 
 def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[..., Engine]) -> None:

@@ -179,7 +179,7 @@ def test_after_closing_it_says_so(engine: Engine) -> None:
 def test_nothing_is_started_before_the_first_use(make_engine: Callable[..., Engine], store_path: Any) -> None:
     before = threading.active_count()
     engine = make_engine()
-    engine.books()
+    engine.usage()
     engine.close()
     assert threading.active_count() == before
     assert not store_path.parent.exists()

@@ -147,14 +147,8 @@ INNER_IMPORTS = {
 POSIX_MODULES = frozenset({"fcntl", "grp", "posix", "pwd", "resource", "termios"})
 POSIX_CALLS = frozenset({"fork", "register_at_fork", "kill", "killpg", "getuid", "geteuid", "AF_UNIX"})
 POSIX_ONLY = {
-    "engine/board.py: fcntl": "engine: counters that processes share",
     "engine/core.py: os.register_at_fork": "engine: a child that was forked",
-    "engine/owners.py: /proc": "engine: whether a process lives",
-    "engine/owners.py: os.kill": "engine: whether a process lives",
-    "engine/recording.py: fcntl": "engine: one writer",
-    "engine/shared_slots.py: fcntl": "engine: call slots",
-    "engine/sqlite_file.py: os.register_at_fork": "engine: a child that was forked",
-    "engine/store.py: fcntl": "engine: one writer",
+    "engine/store.py: os.register_at_fork": "engine: a child that was forked",
     "report/json_report.py: fcntl": "report: one writer",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -14,10 +15,10 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine
+from pytest_ragbench.engine.wire import Address, new_key
 from pytest_ragbench.judge import gguf_server
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.gguf import GgufJudge, fingerprint, read_header
-from pytest_ragbench.judge.gguf_server import Host, Model, address_of
 from pytest_ragbench.judge.tasks import GradeRelevance, VerifyClaims, in_a_word
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.settings import Settings
@@ -69,7 +70,6 @@ class FakeLlama(ModuleType):
 def llama(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLlama]:
     fake = FakeLlama()
     monkeypatch.setitem(sys.modules, "xllamacpp", fake)
-    monkeypatch.setattr(gguf_server, "_host", [])
     gguf_server.stop()
     yield fake
     gguf_server.stop()
@@ -183,25 +183,22 @@ def test_a_model_that_llama_refuses(tmp_path: Path, engine: Engine, llama: FakeL
         engine.wait(judge_of(gguf(tmp_path / "m.gguf"), engine).ask(GradeRelevance("Q", "A")))
 
 
-def test_the_host_starts_a_model_once_for_all_who_ask(
-    llama: FakeLlama, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = Model("/m.gguf", 512, 1, 1)
-    host = Host()
+def test_a_model_is_started_once_for_all_workers(llama: FakeLlama, engine: Engine) -> None:
+    key = new_key()
+    listening = socket.create_server(("127.0.0.1", 0))
+    engine.serve(listening, [], key)
+    address = Address(listening.getsockname()[1], key)
+    workers = [Engine(store=None, run_id="r", controller=address) for _ in range(2)]
     with OpenAIServer([]) as llama.behind:
-        asked = [gguf_server._asked(host.port, host.secret, model) for _ in range(3)]
-        assert len(set(asked)) == 1
+        asked = [each.wait(each.host("model", "/m.gguf", 512, 1, 1)) for each in [*workers, engine]]
+        assert asked[0] == asked[1] == asked[2]
+        assert asked[0][0] in llama.behind.url
         assert len(llama.started) == 1
-        assert gguf_server._asked(host.port, b"wrong", model) is None
         llama.broken = True
         with pytest.raises(UsageError, match="can't run"):
-            gguf_server._asked(host.port, host.secret, Model("/other.gguf", 512, 1, 1))
-        llama.broken = False
-        host.close()
-        # Where there is no host to be reached, as on another machine, the model runs here.
-        monkeypatch.setattr(gguf_server, "_host", [(host.port, host.secret)])
-        assert address_of(model).url in llama.behind.url
-        assert len(llama.started) == 2
+            workers[0].wait(workers[0].host("model", "/other.gguf", 512, 1, 1))
+    for each in workers:
+        each.close()
 
 
 @pytest.mark.llama

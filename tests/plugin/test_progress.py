@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.plugin.beacon import Beacon, Live, read_live, summed
-from pytest_ragbench.plugin.progress import Progress, status
+from pytest_ragbench.plugin.progress import Live, Progress, status, summed
 from tests.plugin.conftest import Project
 from tests.servers.rag_server import default_answer, rag_server
 
@@ -62,7 +61,7 @@ class Terminal:
 
 def made(terminal: Terminal, books: dict[str, Any]) -> Progress:
     engine = SimpleNamespace(totals=lambda: books, out=2) if books else None
-    state = SimpleNamespace(live_engine=engine, live_folder=Path("none"))
+    state = SimpleNamespace(live_engine=engine)
     results = SimpleNamespace(state=state, expected={"a", "b"}, reported={"a"}, usage={})
     progress = Progress(SimpleNamespace(_tw=terminal), results, terminal._file)  # type: ignore[arg-type]
     progress._started = progress._news = 100.0
@@ -103,17 +102,9 @@ def test_a_run_that_asks_nobody_shows_nothing() -> None:
     assert terminal.line() == ""
 
 
-def test_the_workers_numbers_are_summed(tmp_path: Path) -> None:
-    assert read_live(tmp_path / "live") is None
-    for name, calls in (("gw0", 3), ("gw1", 4)):
-        page = {"calls": calls, "stored": 1, "cost": 0.25}
-        engine = SimpleNamespace(totals=lambda page=page: {"rag": page, "rag x": page}, out=2)
-        Beacon(SimpleNamespace(live_engine=engine, live_folder=tmp_path / "live"), name).write()  # type: ignore[arg-type]
-    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 4)
-    os.utime(tmp_path / "live" / "gw1", (1, 1))  # a worker that was killed
-    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 2)
-    (tmp_path / "live" / "gw2").write_bytes(b"half")
-    assert read_live(tmp_path / "live") == Live(7, 2, 0.5, 2)
+def test_numbers_are_those_of_all_kinds() -> None:
+    sums = {"calls": 3, "stored": 1, "cost": 0.25}
+    assert summed({"rag": sums, "rag p:m": sums, "judge": sums}, 2) == Live(6, 2, 0.5, 2)
 
 
 TESTS = """\

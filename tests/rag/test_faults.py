@@ -45,7 +45,7 @@ def test_a_kept_connection_that_drops_is_one_call_per_attempt(engine: Engine, se
     for text in ("one", "two"):  # the second call reuses the first one's connection
         engine.wait(made.ask(Question(id="q", question=text)))
     assert len(service.seen) == 3
-    assert engine.books()["rag"]["calls"] == 3
+    assert engine.usage()["rag"]["calls"] == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 499])

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_ragbench.cli.shared import configured, emit, json_option, pytest_cache, settings_of, table
-from pytest_ragbench.engine.backend import DAY, StoreError
-from pytest_ragbench.engine.places import backend_of
+from pytest_ragbench.engine.inventory import DAY, StoreError, inventory_of
 from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from pytest_ragbench.engine.backend import Backend, Reply
+    from pytest_ragbench.engine.coordinator import Reply
+    from pytest_ragbench.engine.inventory import Inventory
 
 _KINDS = click.Choice(["rag", "judge", "embedding"])
 
@@ -152,12 +152,12 @@ def _exported(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _opened(store: str | None) -> Backend:
+def _opened(store: str | None) -> Inventory:
     """The store that the configuration names; UsageError where there is none."""
     from pytest_ragbench import building
 
     place = building.store_place(settings_of({"store": store}), pytest_cache())
-    opened = backend_of(place)
+    opened = inventory_of(place)
     if opened is None:
         raise UsageError("the store is switched off; name a file with --store")
     if isinstance(place, Path) and not place.is_file():
@@ -167,7 +167,7 @@ def _opened(store: str | None) -> Backend:
     return opened
 
 
-def _try(store: Backend, work: Callable[[], Any]) -> Any:
+def _try(store: Inventory, work: Callable[[], Any]) -> Any:
     try:
         return work()
     except StoreError as error:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_ragbench.engine.owners import Owner, is_gone
-
 
 @dataclass(frozen=True)
 class Keys:
@@ -20,14 +18,3 @@ class Keys:
     def alive(self) -> str:
         """What the key of each living process begins with."""
         return self("alive", "")
-
-
-def who(owner: Owner) -> str:
-    """The owner for the others to see."""
-    return f"{owner.host}\n{owner.pid}\n{owner.started}"
-
-
-def has_gone(text: str) -> bool:
-    """Whether a process of this host, as :func:`who` gives it, is dead. Of other hosts only the lease tells."""
-    host, pid, started = (*text.split("\n"), "", "")[:3]
-    return pid.isdigit() and is_gone(host, int(pid), started)

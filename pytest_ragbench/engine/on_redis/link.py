@@ -14,8 +14,8 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError
 from redis.retry import Retry
 
-from pytest_ragbench.engine.backend import FullError, StoreError
-from pytest_ragbench.engine.board import Change
+from pytest_ragbench.engine.counters import Change
+from pytest_ragbench.engine.inventory import PassingError, StoreError
 from pytest_ragbench.engine.on_redis import scripts
 from pytest_ragbench.model.redis_url import Address
 
@@ -35,7 +35,7 @@ Value = str | bytes | int | float
 
 
 @dataclass(frozen=True)
-class Call:
+class Script:
     """A script of :mod:`~pytest_ragbench.engine.on_redis.scripts`, what to run it on, and how to read its reply."""
 
     script: str
@@ -66,12 +66,12 @@ class Link:
         self._rows: dict[str, bytes] = {}
         self._has_answered = False
 
-    def write(self, ops: Sequence[Call | RowChange]) -> list[Any]:
+    def write(self, ops: Sequence[Script | RowChange]) -> list[Any]:
         """Do them in order, but changes of rows after the scripts."""
 
         def do() -> list[Any]:
             results: list[Any] = [None] * len(ops)
-            self._run([(n, op) for n, op in enumerate(ops) if isinstance(op, Call)], results)
+            self._run([(n, op) for n, op in enumerate(ops) if isinstance(op, Script)], results)
             for key in {op.key: None for op in ops if isinstance(op, RowChange)}:
                 own = [(n, op) for n, op in enumerate(ops) if isinstance(op, RowChange) and op.key == key]
                 self._change(own, results)
@@ -123,7 +123,7 @@ class Link:
     def _load(self, client: redis.Redis) -> None:
         self._digests = {name: str(client.script_load(text)) for name, text in scripts.ALL.items()}
 
-    def _run(self, calls: list[tuple[int, Call]], results: list[Any]) -> None:
+    def _run(self, calls: list[tuple[int, Script]], results: list[Any]) -> None:
         if not calls:
             return
         client = self._connected()
@@ -134,8 +134,8 @@ class Link:
                 raise StoreError("it forgets scripts as soon as they are loaded")
 
     def _send(
-        self, client: redis.Redis, calls: list[tuple[int, Call]], results: list[Any]
-    ) -> list[tuple[int, Call]]:
+        self, client: redis.Redis, calls: list[tuple[int, Script]], results: list[Any]
+    ) -> list[tuple[int, Script]]:
         """Those whose script the server does not know are handed back."""
         pipe = client.pipeline(transaction=False)
         for _, call in calls:
@@ -162,7 +162,7 @@ class Link:
                 results[number] = change.work(row), row
             after = _NUMBERS.pack(*row)
             found: list[Any] = [None]
-            self._run([(0, Call("compare_and_set", [key], [before, after, lasts]))], found)
+            self._run([(0, Script("compare_and_set", [key], [before, after, lasts]))], found)
             if isinstance(found[0], Exception):
                 raise found[0]
             if found[0] == 1:
@@ -177,7 +177,7 @@ class Link:
 
     def _explained(self, error: Exception) -> StoreError:
         text = self.address.without_password(str(error)) or type(error).__name__
-        return (FullError if isinstance(error, OutOfMemoryError) else StoreError)(text)
+        return (PassingError if isinstance(error, OutOfMemoryError) else StoreError)(text)
 
 
 def row_of(packed: bytes | None) -> list[float]:

@@ -7,57 +7,44 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_ragbench.engine.backend import (
-    DAY,
-    LEASE,
-    RUN_AGE,
-    UNUSED,
-    Kept,
-    Look,
-    Ops,
-    Reply,
-    StoreError,
-)
-from pytest_ragbench.engine.on_redis.keys import Keys, has_gone, who
-from pytest_ragbench.engine.on_redis.link import Call, Link
-from pytest_ragbench.engine.owners import Owner
+from pytest_ragbench.engine.coordinator import Kept, Reply
+from pytest_ragbench.engine.inventory import DAY, MOST_BYTES, RUN_AGE, UNUSED
+from pytest_ragbench.engine.on_redis.keys import Keys
+from pytest_ragbench.engine.on_redis.link import Link, Script
 from pytest_ragbench.model.redis_url import Address
 
-if TYPE_CHECKING:
-    from pytest_ragbench.engine.writer import Writer
-
-_CLAIM = 3600.0
-"""Seconds after which a claim that nobody gave up is forgotten."""
-_CHECK = 0.5
-"""Seconds between looks at whether those waited for still live."""
+LEASE_S = 15.0
+"""That what a process holds lasts unless it is renewed."""
+_CLAIM_S = 3600.0
+"""After which a claim that was never given up is forgotten."""
 _PAGE = 500
 
 
-def _ms(seconds: float) -> int:
+def ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-class RedisOps:
-    """What is written: one script each."""
+class ReplyScripts:
+    """What is done with replies and claims in one piece, for one process (``token``)."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, token: str) -> None:
         self._keys = keys
+        self._token = token
 
-    def open_op(self) -> Call:
-        return Call("open", [])
-
-    def claim_op(self, digest: str, owner: Owner, now: float) -> Call:
+    def claim(self, digest: str) -> Script:
+        """The stored reply where there is one, else True (ours) or False (somebody else is on it)."""
         keys = self._keys
-        return Call(
+        return Script(
             "claim",
-            [keys("reply", digest), keys("claim", digest), keys("alive", owner.token)],
-            [digest, owner.token, who(owner), _ms(LEASE), _ms(_CLAIM), keys.alive],
+            [keys("reply", digest), keys("claim", digest), keys("alive", self._token)],
+            [digest, self._token, ms(LEASE_S), ms(_CLAIM_S), keys.alive],
             lambda reply: bool(reply) if isinstance(reply, int) else _kept(reply[1:]),
         )
 
-    def put_op(self, reply: Reply, owner: Owner) -> Call:
+    def put(self, reply: Reply) -> Script:
+        """Keep a reply, and give up the claim on it."""
         keys, digest = self._keys, reply.digest
         fields: dict[str, str | int | float | None] = {
             "kind": reply.kind,
@@ -72,61 +59,45 @@ class RedisOps:
             "paid_by": reply.paid_by,
         }
         flat = [part for name, value in fields.items() if value is not None for part in (name, value)]
-        lasts = _ms(UNUSED if reply.run is None else RUN_AGE)
-        return Call(
+        lasts = ms(UNUSED if reply.run is None else RUN_AGE)
+        return Script(
             "put",
             [keys("reply", digest), keys("claim", digest), keys("changes")],
-            [owner.token, lasts, digest, reply.payload, *flat],
+            [self._token, lasts, digest, reply.payload, *flat],
         )
 
-    def discard_op(self, digest: str, payload: str) -> Call:
-        return Call("discard", [self._keys("reply", digest)], [payload])
+    def discard(self, digest: str, payload: str) -> Script:
+        return Script("discard", [self._keys("reply", digest)], [payload])
 
-    def release_op(self, digest: str, owner: Owner) -> Call:
-        return Call("release", [self._keys("claim", digest), self._keys("changes")], [owner.token])
+    def release(self, digest: str) -> Script:
+        return Script("release", [self._keys("claim", digest), self._keys("changes")], [self._token])
 
-    def renew_op(self, owner: Owner, now: float) -> Call:
-        return Call("renew", [self._keys("alive", owner.token)], [who(owner), _ms(LEASE)])
+    def used(self, digests: Collection[str], now: float) -> Script:
+        """Note that these were of use; to the day."""
+        return Script("used", [self._keys("reply", each) for each in digests], [now, DAY, ms(UNUSED)])
 
-    def used_op(self, digests: Collection[str], now: float) -> Call:
-        return Call("used", [self._keys("reply", each) for each in digests], [now, DAY, _ms(UNUSED)])
-
-    def leave_op(self, owner: Owner) -> Call:
-        """Its claims hold no longer than it lives."""
-        return self.bury_op([owner.token])
-
-    def bury_op(self, tokens: Collection[str]) -> Call:
-        return Call("bury", [*(self._keys("alive", token) for token in tokens), self._keys("changes")])
-
-    def look_op(self, digests: Sequence[str], seen: str) -> Call:
+    def look(self, digests: Sequence[str], seen: str) -> Script:
+        """Which of these need no more waiting, where anything has changed since ``seen``."""
         keys = self._keys
         pairs = [key for each in digests for key in (keys("reply", each), keys("claim", each))]
-        return Call("look", [keys("changes"), *pairs], [seen, keys.alive])
+        return Script("look", [keys("changes"), *pairs], [seen, keys.alive])
 
 
-class RedisStore:
-    """As every :class:`~pytest_ragbench.engine.backend.Backend`; what is old goes by Redis' own expiry."""
-
-    poll = 0.02
-    quick = False
-    renewals = 0
+class RedisInventory:
+    """As every :class:`~pytest_ragbench.engine.store.Inventory`; what is old goes by Redis' own expiry."""
 
     def __init__(self, address: Address) -> None:
         """Nothing is opened yet."""
         self._keys = Keys(address.prefix)
         self._link = Link(address)
-        self._ops = RedisOps(self._keys)
 
     @property
     def name(self) -> str:
         return self._link.address.shown
 
-    @property
-    def ops(self) -> Ops:
-        return self._ops
-
-    def write(self, ops: Sequence[Call]) -> list[Any]:
-        return self._link.write(ops)
+    def check(self) -> None:
+        """Whether it can be used; StoreError says why not."""
+        self._link.write([Script("open", [])])
 
     def find(self, digest: str) -> Kept | None:
         names = ("payload", "prompt_tokens", "completion_tokens", "seconds", "paid_by", "checksum")
@@ -135,43 +106,6 @@ class RedisStore:
             return None
         whole = hashlib.sha1(f"{digest}\n".encode() + fields[0], usedforsecurity=False).hexdigest()
         return _kept(fields) if whole == found.decode() else None
-
-    def claim_now(self, digest: str, owner: Owner, now: float) -> bool:
-        return False
-
-    def put_now(self, reply: Reply, owner: Owner) -> bool:
-        return False
-
-    def look(self, writer: Writer) -> Look:
-        """One number tells whether anything has been written; now and then it is looked at who still lives."""
-        seen, checked = "", 0.0
-
-        async def look(digests: Collection[str]) -> set[str] | None:
-            nonlocal seen, checked
-            wanted, now = list(digests), time.monotonic()
-            if now - checked > _CHECK:
-                seen, checked = "", now
-            changes, *found = await writer.do(self._ops.look_op(wanted, seen))
-            seen = changes.decode()
-            if not found:
-                return None
-            held = {
-                digest: (holder[0].decode(), holder[1].decode())
-                for digest, holder in zip(wanted, found, strict=True)
-                if holder != 1
-            }
-            gone = {token for token, text in set(held.values()) if has_gone(text)}
-            if gone:
-                await writer.do(self._ops.bury_op(gone))
-            return {digest for digest in wanted if digest not in held or held[digest][0] in gone}
-
-        return look
-
-    def mend(self, error: StoreError) -> str | None:
-        return None
-
-    def tidy(self, run: str) -> None:
-        """Each reply runs out by itself."""
 
     def close(self) -> None:
         self._link.close()
@@ -190,11 +124,9 @@ class RedisStore:
             sizes.append(len(reply.payload.encode()))
             by_kind[reply.kind] += 1
             by_provider[reply.provider] += 1
-        claims = self._link.ask(lambda client: len(list(client.scan_iter(self._keys("claim", "*"), _PAGE))))
         return {
             "replies": len(sizes),
             "bytes": sum(sizes),
-            "claims": claims,
             "by_kind": dict(sorted(by_kind.items())),
             "by_provider": dict(sorted(by_provider.items())),
         }
@@ -219,9 +151,9 @@ class RedisStore:
 
     def prune(
         self, *, run: str | None = None, run_age: float = RUN_AGE, unused: float = UNUSED,
-        max_bytes: int = 500_000_000, now: float | None = None,
+        max_bytes: int = MOST_BYTES, now: float | None = None,
     ) -> int:  # fmt: skip
-        """As every backend. Runs have no need to: replies expire."""
+        """Runs have no need to: replies expire."""
         moment = time.time() if now is None else now
         old: list[str] = []
         total = 0

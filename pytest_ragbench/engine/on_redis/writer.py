@@ -1,55 +1,39 @@
-"""The writer: one thread that writes to the store; the event loop never waits for a disk or a lock."""
+"""One thread that talks to the server, so that the event loop never waits for it."""
 
 from __future__ import annotations
 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
-from pytest_ragbench.engine.backend import LockedError, Op, StoreError
+from pytest_ragbench.engine.on_redis.link import Link, RowChange, Script
 
 _BATCH = 200
-"""Operations in one transaction at most: others wait for the file meanwhile."""
+"""Operations that travel together at most."""
 
 
-class Target(Protocol):
-    """What a writer writes to."""
-
-    def write(self, ops: Sequence[Op]) -> list[Any]:
-        """Do the operations in order. A result may be an exception: that operation alone failed."""
-        ...
-
-
+Op = Script | RowChange
 _Job = tuple[Op, asyncio.Future[Any] | None]
 
 
 class Writer:
-    """Takes operations from the event loop; those that have gathered share one transaction.
+    """Takes operations from the event loop; those that have gathered travel together."""
 
-    ``repair`` is called in the writer's thread with the store's error; it returns True where the
-    transaction may be tried once more.
-    """
-
-    def __init__(
-        self, store: Target, loop: asyncio.AbstractEventLoop, repair: Callable[[StoreError], bool]
-    ) -> None:
-        self._store = store
+    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+        self._link = link
         self._loop = loop
-        self._repair = repair
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="ragbench-store", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="ragbench-redis", daemon=True)
         self._thread.start()
 
     async def do(self, op: Op) -> Any:
-        """The operation's result, when it is on file.
+        """The operation's result, when it is done.
 
         Raises
         ------
         StoreError
-            Where the file can't be written.
+            Where the server can't be reached.
         """
         done: asyncio.Future[Any] = self._loop.create_future()
         self._jobs.put((op, done))
@@ -86,10 +70,8 @@ class Writer:
 
     def _write(self, jobs: list[_Job]) -> None:
         try:
-            results = self._twice([op for op, _ in jobs])
+            results = self._link.write([op for op, _ in jobs])
         except Exception as error:
-            if isinstance(error, LockedError):
-                jobs = jobs + self._waiting()  # they would wait as long, one batch after the other
             self._hand_back([(done, None, error) for _, done in jobs])
         else:
             self._hand_back(
@@ -98,22 +80,6 @@ class Writer:
                     for (_, done), result in zip(jobs, results, strict=True)
                 ]
             )
-
-    def _waiting(self) -> list[_Job]:
-        found: list[_Job] = []
-        with suppress(queue.Empty):
-            while (job := self._jobs.get_nowait()) is not None:
-                found.append(job)
-            self._jobs.put(None)  # the end is still to come
-        return found
-
-    def _twice(self, ops: list[Op]) -> list[Any]:
-        try:
-            return self._store.write(ops)
-        except StoreError as error:
-            if not self._repair(error):
-                raise
-        return self._store.write(ops)
 
     def _hand_back(self, results: list[tuple[asyncio.Future[Any] | None, Any, Exception | None]]) -> None:
         def deliver() -> None:

@@ -1,4 +1,4 @@
-"""Accounting: what was asked of whom, and what it took."""
+"""Usage: what was asked of whom, and what it took."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.model.scores import Usage
-
 if TYPE_CHECKING:
     from pytest_ragbench.engine.prices import Price
-    from pytest_ragbench.engine.requests import Request
 
 
 @dataclass
-class Page:
-    """Sums over the requests of one kind. Latencies are seconds of successful attempts."""
+class KindUsage:
+    """Sums over the calls of one kind, or of one model. Latencies are seconds of successful attempts."""
 
     calls: int = 0
     """Requests sent, retries included."""
@@ -42,44 +39,48 @@ class Page:
         )
 
 
-class Books:
-    """One page for each kind (``judge``), and one for each of its models (``judge openai:gpt-4o-mini``),
-    which counts all but latencies. Written by the loop's thread only; :meth:`plain` may be read by any.
+class UsageSums:
+    """Sums for each kind (``judge``), and for each of its models (``judge openai:gpt-4o-mini``), which have
+    all but latencies. Written by the loop's thread only; :meth:`plain` may be read by any.
     """
 
     def __init__(self) -> None:
-        self._pages: dict[str, Page] = {}
+        self._kinds: dict[str, KindUsage] = {}
         self._told: dict[str, dict[str, int]] = {}
         self._marks: dict[str, tuple[float, ...]] = {}
 
-    def page(self, kind: str) -> Page:
-        return self._pages.setdefault(kind, Page())
+    def of(self, kind: str) -> KindUsage:
+        return self._kinds.setdefault(kind, KindUsage())
 
-    def pages(self, request: Request[Any]) -> list[Page]:
-        """Where a request's calls are counted: its kind's page first, then its model's."""
-        pages = [self.page(request.kind)]
-        if request.model is not None:
-            pages.append(self.page(f"{request.kind} {request.provider}:{request.model}"))
-        return pages
+    def where(self, kind: str, provider: str, model: str | None) -> list[KindUsage]:
+        """Where a call is counted: with its kind first, then with its model."""
+        return [self.of(kind)] + ([self.of(f"{kind} {provider}:{model}")] if model is not None else [])
 
-    def note_stored(self, request: Request[Any], saved: Usage, price: Callable[[], Price | None]) -> None:
-        """A reply was had without a call; ``saved``: what it took when it was asked for."""
-        known = price() if saved.tokens and request.model is not None else None
-        for page in self.pages(request):
-            page.stored += 1
-            page.saved_tokens += saved.tokens
+    def add_stored(
+        self,
+        kind: str,
+        provider: str,
+        model: str | None,
+        saved: tuple[int, int],
+        price: Callable[[], Price | None],
+    ) -> None:
+        """A reply was had without a call; ``saved``: the tokens that it took when it was asked for."""
+        known = price() if any(saved) and model is not None else None
+        for each in self.where(kind, provider, model):
+            each.stored += 1
+            each.saved_tokens += sum(saved)
             if known is not None:
-                page.saved_cost += known.of(saved.prompt_tokens, saved.completion_tokens)
+                each.saved_cost += known.of(*saved)
 
     def plain(self) -> dict[str, Any]:
         """Builtin types only: ``{"judge": {"calls": 3, ...}, ...}``."""
-        return {kind: asdict(page) for kind, page in sorted(self._pages.copy().items())}
+        return {kind: asdict(sums) for kind, sums in sorted(self._kinds.copy().items())}
 
     def totals(self) -> dict[str, dict[str, float]]:
         """The sums alone, by kind: cheap, so that they can be asked for often and by any thread."""
         return {
-            kind: {"calls": page.calls, "stored": page.stored, "cost": page.cost}
-            for kind, page in self._pages.copy().items()
+            kind: {"calls": sums.calls, "stored": sums.stored, "cost": sums.cost}
+            for kind, sums in self._kinds.copy().items()
         }
 
     def news(self) -> dict[str, Any]:
@@ -87,14 +88,14 @@ class Books:
         out. Costs no more than there is new, so that it can be asked for after every test.
         """
         new: dict[str, Any] = {}
-        for kind, page in sorted(self._pages.copy().items()):
-            mark = page.mark()  # before the sums are read: the loop's thread may add to them meanwhile
+        for kind, sums in sorted(self._kinds.copy().items()):
+            mark = sums.mark()  # before the sums are read: the loop's thread may add to them meanwhile
             if self._marks.get(kind) == mark:
                 continue
             self._marks[kind] = mark
             told = self._told.setdefault(kind, {})
             added: dict[str, Any] = {}
-            for name, value in vars(page).items():
+            for name, value in vars(sums).items():
                 before = told.get(name, 0)
                 added[name] = value[before:] if isinstance(value, list) else value - before
                 told[name] = before + (len(added[name]) if isinstance(value, list) else added[name])
