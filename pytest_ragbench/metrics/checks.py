@@ -49,7 +49,8 @@ def fit_to_sample(metric: Metric, sample: RagSample, options: Mapping[str, Any])
     """The last steps of :func:`check_sample`, for a metric whose name and options are known to be right."""
     if not isinstance(sample, RagSample):
         raise UsageError(f"{metric.name} is computed from a RagSample, got {type(sample).__name__}")
-    metric = metric.adapted(sample, formula_options(metric, options))
+    if metric.adapt is not None:
+        metric = metric.adapted(sample, formula_options(metric, options))
     check_needs(metric, sample)
     return with_verdicts(metric, options)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.metrics.registry import Metric
@@ -53,14 +54,11 @@ async def score(prepared: Prepared) -> Score:
         value, reason = found
         return Tools(metric.name).score(given, value, reason=reason)
 
-    async def compute(judge: Judge | None, second: Judge | None, vote: int) -> Score:
-        return await _compute(prepared, judge, second, vote)
-
     if not metric.tasks:
-        return await compute(None, None, 0)
+        return await _compute(prepared, None, None, 0)
     if metric.watches_judge:  # votes and panels are of the samples that it has scored, not of itself
-        return await compute(prepared.judge, None, 0)
-    return await put_together(prepared, compute)
+        return await _compute(prepared, prepared.judge, None, 0)
+    return await put_together(prepared, partial(_compute, prepared))
 
 
 async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None, vote: int) -> Score:
