@@ -1,4 +1,4 @@
-"""What an answer must be like, told without a judge: words, patterns, time, citations, JSON."""
+"""What an answer must be like, checked without a judge: words, patterns, time, citations, JSON."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ def score(
     """
     __tracebackhide__ = True
     refuse_swapped("score", name, sample)
-    here = runtime.current()
+    context = runtime.current()
     request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
-    prepared = prepare(here, request)
-    found = _run(here, prepared)
-    _noted(here, prepared, found)
+    prepared = prepare(context, request)
+    found = _run(context, prepared)
+    _noted(context, prepared, found)
     return found
 
 
@@ -58,11 +58,11 @@ async def ascore(
     """:func:`score` for async code: the running loop is not blocked."""
     __tracebackhide__ = True
     refuse_swapped("ascore", name, sample)
-    here = runtime.current()
+    context = runtime.current()
     request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
-    prepared = prepare(here, request)
-    found = await asyncio.to_thread(_run, here, prepared)
-    _noted(here, prepared, found)
+    prepared = prepare(context, request)
+    found = await asyncio.to_thread(_run, context, prepared)
+    _noted(context, prepared, found)
     return found
 
 
@@ -92,14 +92,14 @@ def assert_metric(
     """
     __tracebackhide__ = True
     refuse_swapped("assert_metric", name, sample)
-    here = runtime.current()
+    context = runtime.current()
     request = ScoreRequest(
         metric=name, sample=sample, options=options, threshold=threshold, asserted=True, judge=judge,
         embedder=embedder,
     )  # fmt: skip
-    prepared = prepare(here, request)
-    found = _run(here, prepared)
-    _raise_misses(sample, [_noted(here, prepared, found)])
+    prepared = prepare(context, request)
+    found = _run(context, prepared)
+    _raise_misses(sample, [_noted(context, prepared, found)])
     return found
 
 
@@ -126,7 +126,7 @@ def assert_quality(
         and the other is named in it.
     """
     __tracebackhide__ = True
-    here = runtime.current()
+    context = runtime.current()
     named = {**(wanted or {}), **thresholds}
     if not named:
         raise UsageError(
@@ -134,17 +134,17 @@ def assert_quality(
         )
     prepared = [
         prepare(
-            here,
+            context,
             ScoreRequest(
                 metric=name, sample=sample, threshold=threshold, asserted=True, judge=judge, embedder=embedder
             ),
         )
         for name, threshold in named.items()
     ]
-    outcomes = _outcomes(here, prepared)
+    outcomes = _outcomes(context, prepared)
     failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     misses = [
-        _noted(here, each, outcome)
+        _noted(context, each, outcome)
         for each, outcome in zip(prepared, outcomes, strict=True)
         if isinstance(outcome, Score)
     ]
@@ -244,7 +244,7 @@ def assert_search_rag(
     """Assert the two grades of the search-rag judge, each against its threshold.
 
     ``threshold`` holds for both; where only one of the two is named, only that one is asserted.
-    The default is the founding document's ``>=0.7`` for both. The judge is never told a threshold; on a
+    The default is the founding document's ``>=0.7`` for both. The judge never sees a threshold; on a
     pass its message is ignored, on a failure without a message one is composed.
 
     Raises
@@ -255,7 +255,7 @@ def assert_search_rag(
         As :func:`assert_metric`.
     """
     __tracebackhide__ = True
-    here = runtime.current()
+    context = runtime.current()
     given = {"answer_correctness": answer_correctness, "groundedness": groundedness}
     if threshold is None and all(value is None for value in given.values()):
         threshold = ">=0.7"
@@ -265,15 +265,15 @@ def assert_search_rag(
         wanted = next((limit for limit in (own, value, threshold) if limit is not None), None)
         if wanted is not None:
             limits[name] = parse_threshold(wanted, Scale(name))
-    prepared = prepare(here, ScoreRequest(metric="search_rag", sample=sample, judge=judge))
-    found = _run(here, prepared)
+    prepared = prepare(context, ScoreRequest(metric="search_rag", sample=sample, judge=judge))
+    found = _run(context, prepared)
     missed = []
     for name, limit in limits.items():
         grade = Score(
             **{**_parts(found), "metric": f"search_rag_{name}", "value": found.details.get(name, found.value)}
         )
         passed = limit.met(grade.value)
-        here.record(
+        context.record(
             Result(
                 grade.metric,
                 sample,
@@ -285,7 +285,7 @@ def assert_search_rag(
             )
         )
         if passed:
-            here.passed(prepared, limit, found, part=name)
+            context.passed(prepared, limit, found, part=name)
         else:
             missed.append(Miss(name, grade, limit))
     _raise_misses(sample, missed)
@@ -308,37 +308,39 @@ def refuse_swapped(helper_name: str, name: object, sample: object) -> None:
         raise UsageError(f"the arguments are swapped: write {helper_name}({sample!r}, sample, ...)")
 
 
-def _run(here: Runtime, prepared: Prepared) -> Score:
+def _run(context: Runtime, prepared: Prepared) -> Score:
     __tracebackhide__ = True
-    [outcome] = _outcomes(here, [prepared])
+    [outcome] = _outcomes(context, [prepared])
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
-def _outcomes(here: Runtime, prepared: Sequence[Prepared]) -> list[Score | Exception]:
-    """All at once, on the engine's loop; what has no score is recorded here."""
+def _outcomes(context: Runtime, prepared: Sequence[Prepared]) -> list[Score | Exception]:
+    """All at once, on the engine's loop; what has no score is recorded context."""
     __tracebackhide__ = True
-    outcomes = here.engine().wait(score_all(prepared), meanwhile=here.waiting)
+    outcomes = context.engine().wait(score_all(prepared), meanwhile=context.waiting)
     for each, outcome in zip(prepared, outcomes, strict=True):
         if isinstance(outcome, RagbenchError):
-            here.record(Result(each.metric.name, each.given, each.metric.tier, each.asserted, error=outcome))
+            context.record(
+                Result(each.metric.name, each.given, each.metric.tier, each.asserted, error=outcome)
+            )
     return outcomes
 
 
-def _noted(here: Runtime, prepared: Prepared, found: Score) -> Miss | None:
+def _noted(context: Runtime, prepared: Prepared, found: Score) -> Miss | None:
     """Record the score; the miss, where it is one."""
     metric = prepared.metric
     limit = prepared.limit if prepared.asserted is not None else None
     passed = limit.met(found.value) if limit else None
-    here.record(
+    context.record(
         Result(
             metric.name, prepared.given, metric.tier, prepared.asserted, passed, found,
             band=metric.band(found.value),
         )
     )  # fmt: skip
     if limit and passed:
-        here.passed(prepared, limit, found)
+        context.passed(prepared, limit, found)
     return Miss(metric.name, found, limit) if limit and not passed else None
 
 

@@ -52,13 +52,13 @@ def score_over(
     """
     __tracebackhide__ = True
     _refuse_swapped("score_over", items, name)
-    here = runtime.current()
+    context = runtime.current()
     request = SetRequest(
         metric=name, items=items, options=options, coverage=coverage, judge=judge, embedder=embedder
     )
-    prepared = prepare_set(here, request)
-    found = _scored(here, prepared, None).total
-    here.record(_result(prepared.metric, found, None, None))
+    prepared = prepare_set(context, request)
+    found = _scored(context, prepared, None).total
+    context.record(_result(prepared.metric, found, None, None))
     return found
 
 
@@ -106,12 +106,12 @@ def assert_over(
     """
     __tracebackhide__ = True
     _refuse_swapped("assert_over", items, name)
-    here = runtime.current()
+    context = runtime.current()
     request = SetRequest(
         metric=name, items=items, options=options, threshold=threshold, asserted=True, coverage=coverage,
         judge=judge, embedder=embedder,
     )  # fmt: skip
-    return _asserted(here, request)
+    return _asserted(context, request)
 
 
 @helper(HelperSpec(name="assert_retrieval", metric_from="metric", given_in="samples", over=True))
@@ -151,14 +151,14 @@ def assert_retrieval(
     """
     __tracebackhide__ = True
     _refuse_swapped("assert_retrieval", samples, metric)
-    here = runtime.current()
+    context = runtime.current()
     if not {"relevant_ids", "relevant_urls"} & set(find(metric).needs):
-        raise UsageError(f"{metric} is no retrieval metric; write assert_over(samples, {metric!r}, ...)")
+        raise UsageError(f"{metric} is not a retrieval metric; write assert_over(samples, {metric!r}, ...)")
     request = SetRequest(
         metric=metric, items=[samples] if isinstance(samples, RagSample) else samples, options=options,
         threshold=threshold, asserted=True, coverage=coverage,
     )  # fmt: skip
-    return _asserted(here, request)
+    return _asserted(context, request)
 
 
 def _refuse_swapped(helper_name: str, items: object, name: object) -> None:
@@ -170,34 +170,34 @@ def _is_list(value: object) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, Mapping))
 
 
-def _asserted(here: Runtime, request: SetRequest) -> Score:
+def _asserted(context: Runtime, request: SetRequest) -> Score:
     __tracebackhide__ = True
-    prepared = prepare_set(here, request)
+    prepared = prepare_set(context, request)
     limit = prepared.limit
     if limit is None:  # prepare_set has refused that
         raise UsageError(f"{request.metric} was given no threshold")
-    found = _scored(here, prepared, limit.text)
+    found = _scored(context, prepared, limit.text)
     for part, score in found.scores:
         if limit.met(score.value):
-            here.passed(part, limit, score)
+            context.passed(part, limit, score)
     total = found.total
     passed = limit.met(total.value)
-    here.record(_result(prepared.metric, total, limit.text, passed))
+    context.record(_result(prepared.metric, total, limit.text, passed))
     if not passed:
         raise QualityFailure(_failure_text(prepared, total, limit.shown(total.value), limit.text), [total])
     return total
 
 
-def _scored(here: Runtime, prepared: PreparedSet, threshold: str | None) -> SetScore:
-    """The score of the set; a failure is recorded here."""
+def _scored(context: Runtime, prepared: PreparedSet, threshold: str | None) -> SetScore:
+    """The score of the set; a failure is recorded context."""
     __tracebackhide__ = True
     metric = prepared.metric
     try:
-        return here.engine().wait(score_set(prepared), meanwhile=here.waiting)
+        return context.engine().wait(score_set(prepared), meanwhile=context.waiting)
     except UsageError:
         raise
     except RagbenchError as error:
-        here.record(Result(metric.name, None, metric.tier, threshold, error=error, count=prepared.n_total))
+        context.record(Result(metric.name, None, metric.tier, threshold, error=error, count=prepared.n_total))
         raise
 
 

@@ -86,10 +86,10 @@ def numbered(drafts: list[Draft], bad: list[tuple[int, str]], number: int) -> li
     for draft in drafts:
         question = draft.question(draft.id or ids.slug(draft.text))
         found.append((draft.location.line, sample_from(question), None))
-    told: dict[int, str] = {}
+    messages: dict[int, str] = {}
     for line, message in bad:
-        told[line] = f"{told[line]}; {message}" if line in told else message
-    found += [(line, None, message) for line, message in told.items()]
+        messages[line] = f"{messages[line]}; {message}" if line in messages else message
+    found += [(line, None, message) for line, message in messages.items()]
     found.sort(key=lambda entry: entry[0])
     return [Entry(number + place, *entry) for place, entry in enumerate(found, start=1)]
 

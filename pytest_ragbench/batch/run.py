@@ -113,20 +113,20 @@ def score_file(
 
 def _begin(job: Job, scorer: Scorer, totals: Totals, fresh: bool) -> tuple[int, int]:
     """Number and line of the last row that is done; its file is cut after the last whole line."""
-    told = _identity(job, scorer)
+    identity = _identity(job, scorer)
     if fresh:
         for file in (job.part, job.run, job.output):
             file.unlink(missing_ok=True)
     if job.output.exists():
         raise UsageError(f"{job.output}: exists already; give another --output, or --fresh to replace it")
     if not job.part.exists():
-        _write(job.run, json.dumps(told, ensure_ascii=False))
+        _write(job.run, json.dumps(identity, ensure_ascii=False))
         return 0, 0
     try:
         before = json.loads(job.run.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         before = {}
-    different = [name for name, value in told.items() if before.get(name) != value]
+    different = [name for name, value in identity.items() if before.get(name) != value]
     if different:
         raise UsageError(
             f"{job.part}: an interrupted run had another {' and '.join(different)}; "
@@ -238,20 +238,20 @@ async def _score_all(
 
 def row_of(entry: Entry, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     """A row of the output; see docs/score-files.md for its fields."""
-    told: dict[str, Any] = {"row": entry.number, "line": entry.line}
+    row: dict[str, Any] = {"row": entry.number, "line": entry.line}
     sample = entry.sample
     if sample is None:
-        return {**told, "error": entry.problem}
-    told |= {"id": sample.id, "question": sample.question}
+        return {**row, "error": entry.problem}
+    row |= {"id": sample.id, "question": sample.question}
     scores = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Score)}
-    told["scores"] = {name: scores[name].value if name in scores else None for name in outcomes}
+    row["scores"] = {name: scores[name].value if name in scores else None for name in outcomes}
     reasons = {name: score.error_message or score.reason for name, score in scores.items()}
     if any(reasons.values()):
-        told["reasons"] = {name: reason for name, reason in reasons.items() if reason}
+        row["reasons"] = {name: reason for name, reason in reasons.items() if reason}
     errors = {name: error_of(error) for name, error in outcomes.items() if isinstance(error, RagbenchError)}
     if errors:
-        told["errors"] = errors
-    return told
+        row["errors"] = errors
+    return row
 
 
 def error_of(error: RagbenchError) -> dict[str, str]:

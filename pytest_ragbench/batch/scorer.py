@@ -54,10 +54,10 @@ class Scorer:
         if not names:
             raise UsageError("no metric is named; `ragbench metrics` lists them")
         context = context_of(engine, settings, judge=judge, embedder=embedder)
-        nobody = RagSample("")
+        any_sample = RagSample("")
         self._setups = {
             name: MetricSetup(
-                context, ScoreRequest(metric=name, sample=nobody, threshold=(thresholds or {}).get(name))
+                context, ScoreRequest(metric=name, sample=any_sample, threshold=(thresholds or {}).get(name))
             )
             for name in dict.fromkeys(names)
         }

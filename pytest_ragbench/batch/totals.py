@@ -36,8 +36,8 @@ class MetricTotals:
         if band is not None:
             self.bands[band] += 1
 
-    def told(self) -> dict[str, Any]:
-        """Plain data; None where there is no row to say it of. ``deviation`` is that of a sample (n - 1)."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None where no row has a score. ``deviation`` is that of a sample (n - 1)."""
         some = self.n > 0
         return {
             "mean": self.mean if some else None,
@@ -84,7 +84,7 @@ class Totals:
         """:attr:`unscored`, without scores that are undefined by nature."""
         return self.unscored - sum(each.undefined for each in self.by_metric.values())
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        by_metric = {name: each.told() for name, each in self.by_metric.items()}
+        by_metric = {name: each.to_dict() for name, each in self.by_metric.items()}
         return {"rows": self.rows, "bad_rows": self.bad_rows, "metrics": by_metric}

@@ -62,10 +62,10 @@ def assert_judge_agreement(
     if not wanted:
         raise UsageError('assert_judge_agreement was given no threshold: write kappa=">=0.6"')
     known = read_labels(Path(labels)) if isinstance(labels, (str, Path)) else list(labels)
-    here = runtime.current()
-    chosen, settings = here.judge_for(judge), here.settings()
+    context = runtime.current()
+    chosen, settings = context.judge_for(judge), context.settings()
     check_labels(known, chosen, settings=settings)
-    asked = here.engine().wait(ask_again(known, chosen, settings=settings), meanwhile=here.waiting)
+    asked = context.engine().wait(ask_again(known, chosen, settings=settings), meanwhile=context.waiting)
     failed = [label for label in asked if label.verdict is None]
     if len(asked) - len(failed) < coverage * len(asked) - 1e-9:
         first = failed[0].reason or "no verdict"

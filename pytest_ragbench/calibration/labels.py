@@ -50,10 +50,10 @@ def read_labels(path: Path) -> list[Label]:
     Raises
     ------
     UsageError
-        No such file, a line that is no label (named), no label at all.
+        No such file, a line that is not a label (named), no label at all.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # a text may hold U+2028
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # a string may hold U+2028
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"labels {path}: can't be read: {error}") from None
     found: dict[tuple[Any, ...], Label] = {}

@@ -275,7 +275,7 @@ def metric(
     Raises
     ------
     UsageError
-        A name that is taken or no identifier, an unknown tier or need, an empty range.
+        A name that is taken or not an identifier, an unknown tier or need, an empty range.
     """
     wanted = (needs,) if isinstance(needs, str) else tuple(needs)
     _check_definition(name, tier, wanted, low, high, direction)
@@ -304,7 +304,7 @@ def named(name: str, base: str, changes: Mapping[str, Any] | None = None, **opti
     Raises
     ------
     UsageError
-        The name isn't an identifier, or is taken.
+        The name is not an identifier, or stands for something else already.
     """
     _REGISTRY.derive(name, base, changes or {}, options)
 
@@ -324,7 +324,7 @@ def _check_definition(
         raise UsageError(f"metric {name!r}: unknown tier {tier!r}; tiers: {', '.join(TIERS)}")
     for need in needs:
         if need not in RagSample.__dataclass_fields__:
-            raise UsageError(f"metric {name!r} needs {need!r}, which isn't a field of a sample")
+            raise UsageError(f"metric {name!r} needs {need!r}, which is not a field of a sample")
     if direction not in ("higher", "lower"):
         raise UsageError(f'metric {name!r}: direction must be "higher" or "lower", got {direction!r}')
     if not low < high:
@@ -380,7 +380,7 @@ def find(name: str) -> Metric:
     Raises
     ------
     UsageError
-        Unknown name (the nearest ones are shown), or a cut-off that isn't a positive integer.
+        Unknown name (the nearest ones are shown), or a cut-off that is not a positive integer.
     """
     if not isinstance(name, str):
         raise UsageError(f"a metric is named by a string, got {name!r}")

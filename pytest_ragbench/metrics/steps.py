@@ -1,4 +1,4 @@
-"""Steps that judged metrics share: split text into claims, verify claims, put verdicts into evidence."""
+"""Steps that judged metrics share: split an answer into claims, verify claims, put verdicts into evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_ragbench.model.scores import Finding
 async def split(
     tools: Tools, text: str, question: str, atomicity: Fineness = "high", coverage: Fineness = "high"
 ) -> tuple[str, ...]:
-    """The claims of an answer or a reference, by one call. The split of a reference is stored for all metrics."""
+    """The claims in ``text``. One call; for a reference it is the same in every metric, and stored."""
     reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
     return tuple(claim for claim in reply.claims if claim.strip())
 

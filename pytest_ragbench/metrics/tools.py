@@ -38,7 +38,7 @@ class SampleOutcome:
 
     @property
     def failed(self) -> bool:
-        """The judge failed. A metric that is undefined for a sample doesn't count."""
+        """The judge failed. A metric that is undefined for a sample is not the judge's fault."""
         return self.error is not None and not isinstance(self.error, UndefinedScore)
 
     @property

@@ -120,10 +120,10 @@ def _gate_lines(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"  {mark}{verdict:<10} {name}   {'still good: ' if good else ''}{', '.join(kinds)}"
 
 
-def text(told: Mapping[str, Any], columns: int = 200) -> list[str]:
+def text(summary: Mapping[str, Any], columns: int = 200) -> list[str]:
     """Lines for people."""
     lines: list[str] = []
-    for each in told["metrics"]:
+    for each in summary["metrics"]:
         lines.append(f"{each['metric']}: variants of {each['originals']} answers that passed")
         rows = [["variant", "right if it", "share (95 %)", "right", "unscored"]]
         for row in each["kinds"]:
@@ -157,5 +157,5 @@ def text(told: Mapping[str, Any], columns: int = 200) -> list[str]:
             )
         if rest := sum(max(0, count - _SURVIVORS) for count in seen.values()):
             lines.append(f"    ... and {rest} more (JSON has all)")
-    lines += list(_gate_lines(told["gates"]))
+    lines += list(_gate_lines(summary["gates"]))
     return lines

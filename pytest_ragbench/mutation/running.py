@@ -69,8 +69,8 @@ class Trial:
         return asdict(self) | {"key": list(self.key)}
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Trial:
-        return cls(**{**told, "key": tuple(told["key"])})
+    def of(cls, data: Mapping[str, Any]) -> Trial:
+        return cls(**{**data, "key": tuple(data["key"])})
 
 
 def kinds_for(metric: Metric) -> frozenset[str]:
@@ -109,19 +109,23 @@ def originals(report: RunReport, name: str, threshold: str | None) -> list[Origi
     found: dict[tuple[str, str, tuple[str, ...]], Original] = {}
     for result in report.results:
         for score in result.scores:
-            told = result.sample_of(score)
-            if score.metric != name or score.value is None or told is None:
+            answered = result.sample_of(score)
+            if score.metric != name or score.value is None or answered is None:
                 continue
-            if "answer" in metric.needs and not (told.answer or "").strip():
+            if "answer" in metric.needs and not (answered.answer or "").strip():
                 continue
             if (limit := threshold or score.threshold) is None:
                 raise UsageError(f"the report has no threshold for {name}: give --threshold '>=0.8'")
             parsed = parse_threshold(limit, scale)
             if parsed.met(score.value):
                 resting = [each.chunk for each in score.evidence if each.ok and each.chunk is not None]
-                key = (told.question, told.answer or "", told.context_ids or told.contexts or ())
+                key = (
+                    answered.question,
+                    answered.answer or "",
+                    answered.context_ids or answered.contexts or (),
+                )
                 found.setdefault(
-                    key, Original(name, _sample(told), parsed, tuple(resting), metric.name, part)
+                    key, Original(name, _sample(answered), parsed, tuple(resting), metric.name, part)
                 )
     if not found:
         raise UsageError(f"no answer of the report passed {name}, so there is nothing to make worse")
@@ -141,8 +145,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _sample(told: Any) -> RagSample:
-    return RagSample(**{name: getattr(told, name) for name in _COLUMNS})
+def _sample(answered: Any) -> RagSample:
+    return RagSample(**{name: getattr(answered, name) for name in _COLUMNS})
 
 
 def original_of(passed: Passed) -> Original | None:

@@ -46,7 +46,7 @@ async def score(prepared: Prepared) -> Score:
     Unscored
         Judge or embedder failed, or the metric is undefined for this sample.
     UsageError
-        The formula returned something other than a score, or a value outside the metric's range.
+        The formula returned something else than a score, or a value outside the metric's range.
     """
     metric, given = prepared.metric, prepared.given
     found = shortcut(metric, given) if metric.of == "sample" else None
@@ -131,5 +131,7 @@ class _SampleScorer:
         for outcome, tools in zip(outcomes, used, strict=True):
             if isinstance(outcome, Exception) and not isinstance(outcome, Unscored):
                 raise outcome
-            found.append(SampleOutcome(outcome, tuple(tools)))
+            # They come as they end: in an order of their own, so that runs can be compared.
+            ordered = sorted(tools, key=lambda each: (sorted(each.judges), each.repeat))
+            found.append(SampleOutcome(outcome, tuple(ordered)))
         return found

@@ -60,8 +60,8 @@ class SetRequest:
 class PreparedSet:
     """A set that has passed all checks.
 
-    ``parts`` holds a request for each sample, or one for all of them where the metric isn't a mean. ``left_out``
-    tells by field how many questions lack it; they are in no count but this one.
+    ``parts`` holds a request for each sample, or one for all of them where the metric is not a mean. ``left_out``
+    says by field how many questions lack it; they count nowhere else.
     """
 
     metric: Metric
@@ -75,7 +75,7 @@ class PreparedSet:
 
 @dataclass(frozen=True, slots=True)
 class SetScore:
-    """The score of a set, and the scores it was made of (none for a metric that isn't a mean)."""
+    """The score of a set, and the scores it was made of (none for a metric that is not a mean)."""
 
     total: Score
     scores: tuple[tuple[Prepared, Score], ...] = ()
@@ -144,9 +144,9 @@ def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> P
         ),
     )  # fmt: skip
     own_options = formula_options(setup.metric, setup.options)
-    fitted = [setup.metric.adapted(_as_sample(metric, each), own_options) for each in samples]
-    kept, left_out = _without_questions(fitted, samples)
-    limit = _limit(context, request, fitted[0] if fitted else metric)
+    adapted = [setup.metric.adapted(_as_sample(metric, each), own_options) for each in samples]
+    kept, left_out = _without_questions(adapted, samples)
+    limit = _limit(context, request, adapted[0] if adapted else metric)
     parts = tuple(setup.prepare(sample) for sample in kept)
     return PreparedSet(
         metric=parts[0].metric if parts else metric,
@@ -218,12 +218,12 @@ def _as_sample(metric: Metric, item: Any) -> RagSample:
 
 
 def _without_questions(
-    fitted: Sequence[Metric], samples: Sequence[RagSample]
+    adapted: Sequence[Metric], samples: Sequence[RagSample]
 ) -> tuple[list[RagSample], dict[str, int]]:
     """The samples whose questions have what the metric compares with; by field, how many do not."""
     kept = []
     left_out: dict[str, int] = {}
-    for metric, sample in zip(fitted, samples, strict=True):
+    for metric, sample in zip(adapted, samples, strict=True):
         wanted = [name for name in metric.needs if name in QUESTION_FIELDS]
         for name in wanted:
             left_out.setdefault(name, 0)
@@ -233,11 +233,11 @@ def _without_questions(
         else:
             left_out[absent] += 1
     if samples and not kept:
-        for metric, sample in zip(fitted, samples, strict=True):
+        for metric, sample in zip(adapted, samples, strict=True):
             check_needs(replace(metric, needs=tuple(set(metric.needs) - QUESTION_FIELDS)), sample)
         field_name = max(left_out, key=lambda name: left_out[name])
         raise UsageError(
-            f"{fitted[0].name}: no question has {field_name}; add such a column to the question file"
+            f"{adapted[0].name}: no question has {field_name}; add such a column to the question file"
         )
     return kept, left_out
 

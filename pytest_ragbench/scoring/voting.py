@@ -217,7 +217,7 @@ def _with_opinions(
 
 
 def _scores(outcomes: Sequence[Score | BaseException]) -> list[Score]:
-    """Those that are scores; raises the first error where there is none, or one other than a failed call."""
+    """The scores among the outcomes. Raises the first error if there is none, and any that is not a failed call."""
     for outcome in outcomes:
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unscored):
             raise outcome

@@ -280,7 +280,7 @@ def test_totals_are_those_of_the_statistics_module(values: list[float]) -> None:
     totals = MetricTotals()
     for value in values:
         totals.add(value, None)
-    told = totals.told()
+    told = totals.to_dict()
     assert told["mean"] == pytest.approx(statistics.fmean(values), abs=1e-12)
     assert told["deviation"] == pytest.approx(statistics.stdev(values), abs=1e-7)
     assert (told["min"], told["max"]) == (min(values), max(values))

@@ -55,7 +55,7 @@ def command(
     with engine_of(settings) as engine:
         sample = _sample(asked, engine, settings)
         outcomes = {} if no_scores else _outcomes(sample, metrics, engine, settings)
-    emit(_told(sample, outcomes), lambda: _text(sample, outcomes), as_json=as_json)
+    emit(_as_data(sample, outcomes), lambda: _text(sample, outcomes), as_json=as_json)
     failed = any(
         isinstance(outcome, Exception) and not isinstance(outcome, UndefinedScore)
         for outcome in outcomes.values()
@@ -94,7 +94,7 @@ def _outcomes(
     return engine.wait(scorer.scores(sample))
 
 
-def _told(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+def _as_data(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
     from pytest_ragbench.batch.run import error_of
     from pytest_ragbench.metrics.registry import find
     from pytest_ragbench.model.scores import Score

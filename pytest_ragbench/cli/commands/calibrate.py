@@ -164,12 +164,12 @@ def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list
     from pytest_ragbench.model.errors import UndefinedScore
     from pytest_ragbench.report.reading import read_report
 
-    told = read_report(path)
+    run = read_report(path)
     corrected: dict[str, Any] = {}
     for name, group in groups.items():
         whole = group[0].claim is None
         scores = [
-            score for result in told.results for score in result.scores if score.metric == group[0].metric
+            score for result in run.results for score in result.scores if score.metric == group[0].metric
         ]
         verdicts = [
             float(verdict)

@@ -68,7 +68,7 @@ def command(
         judge = next((each.prepared.judge for each in passed if each.prepared and each.prepared.judge), None)
         made = variants_of(passed)
         trials = engine.wait(try_out(made))
-    told = outcome(trials, rules, baseline_of(read, name=str(report)).observed)
+    found = outcome(trials, rules, baseline_of(read, name=str(report)).observed)
     data: dict[str, Any] = {
         "metric": metric,
         "judge": judge.name if judge else None,
@@ -76,9 +76,9 @@ def command(
         "caught": None,
         "wrongly_failed": None,
     }
-    data |= {"kinds": [], "survivors": [], **(told["metrics"][0] if told["metrics"] else {})}
-    data["gates"] = told["gates"]
-    emit(data, lambda: "\n".join([f"judge {data['judge'] or 'none'}", *text(told)]), as_json=as_json)
+    data |= {"kinds": [], "survivors": [], **(found["metrics"][0] if found["metrics"] else {})}
+    data["gates"] = found["gates"]
+    emit(data, lambda: "\n".join([f"judge {data['judge'] or 'none'}", *text(found)]), as_json=as_json)
     if trials and all(trial.passed is None for trial in trials):
         return Exit.UNSCORED
     share = data["caught"]

@@ -98,12 +98,12 @@ def command(
         finally:
             progress.end()
     missed = {name: limit for name, limit in limits.items() if _misses(totals, name, limit)}
-    told = totals.told() | {
+    result = totals.to_dict() | {
         "output": str(job.output),
         "missed": {name: limit.text for name, limit in missed.items()},
     }
-    told |= {"judge": _judge(settings, names)}
-    emit(told, lambda: _text(told, totals), as_json=as_json)
+    result |= {"judge": _judge(settings, names)}
+    emit(result, lambda: _text(result, totals), as_json=as_json)
     if missed:
         return Exit.QUALITY
     return Exit.UNSCORED if totals.failed else Exit.OK
@@ -149,20 +149,20 @@ def _judge(settings: Settings, names: list[str]) -> str | None:
     return judge_name(settings) if any(find(name).tasks for name in names) else None
 
 
-def _text(told: dict[str, Any], totals: Totals) -> str:
+def _text(result: dict[str, Any], totals: Totals) -> str:
     rows = []
     for name, found in totals.by_metric.items():
         bands = ", ".join(f"{band} {count}" for band, count in found.bands.items()) or "-"
         mean = f"{found.mean:.3f}" if found.n else "-"
         ends = f"{found.low:.2f}..{found.high:.2f}" if found.n else "-"
-        rows.append([name, mean, ends, f"{found.n} of {totals.rows}", bands, told["missed"].get(name, "")])
+        rows.append([name, mean, ends, f"{found.n} of {totals.rows}", bands, result["missed"].get(name, "")])
     lines = [table(["metric", "mean", "range", "scored", "bands", "missed"], rows)]
     for name, found in totals.by_metric.items():
         lines += [f"{name}: {count} without a score ({code})" for code, count in found.unscored.items()]
     if totals.bad_rows:
         lines.append(f"{totals.bad_rows} rows can't be read")
-    judge = [f"judge {told['judge']}"] if told["judge"] else []
-    return "\n".join([*lines, ", ".join([*judge, f"scores in {told['output']}"])])
+    judge = [f"judge {result['judge']}"] if result["judge"] else []
+    return "\n".join([*lines, ", ".join([*judge, f"scores in {result['output']}"])])
 
 
 class _Progress:
