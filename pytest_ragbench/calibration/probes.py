@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from pytest_ragbench.calibration.asking import (
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.languages import DEFAULT, language, rules
 from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
@@ -41,33 +43,26 @@ KINDS: Mapping[str, str] = {
 }
 """What a probe changes, in words. The last two are compared with each other: the order alone."""
 
-# Before a claim; before an answer; after an answer.
-_NEUTRAL = {
-    "en": (
-        "On the question that was asked, the following can be said: ",
-        "Let me answer the question that was asked. ",
-        " That is what can be said about the question.",
-    ),
-    "ru": (
-        "По поводу заданного вопроса можно сказать следующее: ",
-        "Отвечу на заданный вопрос. ",
-        " Вот что можно сказать по этому вопросу.",
-    ),
-    "ja": (
-        "ご質問の件については次のように言えます。",
-        "ご質問にお答えします。",
-        "ご質問については以上です。",
-    ),
-}
-_COURTESIES = re.compile(
-    r"^\s*(?:(?:sure|of course|certainly|great question|good question)[!,.:]\s*"
-    r"|(?:конечно|разумеется|хороший вопрос|отличный вопрос)[!,.:]\s*"
-    r"|(?:もちろんです|良い質問ですね|いい質問ですね|ご質問ありがとうございます)[!！。、]\s*)+"
-    r"|(?:\s*(?:I hope (?:this|that) helps|let me know if [^.!]*|feel free to [^.!]*)[.!])+\s*$"
-    r"|(?:\s*(?:надеюсь, (?:это|я) помо[^.!]*|если (?:что-то|возникнут|остались|у вас) [^.!]*обращайтесь)[.!])+\s*$"
-    r"|(?:(?:お役に立てば幸いです|ご不明な点[^。]*ください)。)+\s*$",
-    re.I,
-)
+
+@dataclass(frozen=True)
+class NeutralWords:
+    """``probes.toml``: what changes nothing of what is said."""
+
+    topic: ClassVar[str] = "probes"
+
+    before_claim: str = ""
+    before_answer: str = ""
+    after_answer: str = ""
+    courtesies_before: tuple[str, ...] = ()
+    """Patterns of courtesies at the beginning of an answer. Case does not count."""
+    courtesies_after: tuple[str, ...] = ()
+    """The same at its end."""
+
+    @cached_property
+    def courtesies(self) -> re.Pattern[str]:
+        """All that can go."""
+        ends = [rf"(?:{end})+\s*$" for end in self.courtesies_after]
+        return re.compile("|".join([rf"^\s*(?:{'|'.join(self.courtesies_before)})+", *ends]), re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,10 @@ def variants(labels: Sequence[Label]) -> dict[str, list[Label | None]]:
     return {
         "padded": [_with_text(label, _padded(label)) for label in labels],
         "twice": [_with_text(label, f"{_text(label).strip()} {_text(label).strip()}") for label in labels],
-        "shortened": [_with_text(label, _COURTESIES.sub("", _text(label))) for label in labels],
+        "shortened": [
+            _with_text(label, rules(NeutralWords, label.lang).courtesies.sub("", _text(label)))
+            for label in labels
+        ],
         "chunks_reversed": [_reversed(label) for label in labels],
     }
 
@@ -210,9 +208,12 @@ def _padded(label: Label) -> str:
     text = _text(label)
     if not text.strip():
         return text
-    known = (label.lang or detect_language(text)).partition("-")[0]
-    claim, before, after = _NEUTRAL.get(known, _NEUTRAL["en"])
-    return f"{claim}{text}" if label.claim is not None else f"{before}{text.rstrip()}{after}"
+    words = language(label.lang or detect_language(text), DEFAULT).rules(NeutralWords)
+    if not words.before_claim:
+        words = language(DEFAULT).rules(NeutralWords)
+    if label.claim is not None:
+        return f"{words.before_claim}{text}"
+    return f"{words.before_answer}{text.rstrip()}{words.after_answer}"
 
 
 def _reversed(label: Label) -> Label | None:

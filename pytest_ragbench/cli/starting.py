@@ -3,55 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pytest_ragbench.languages import DEFAULT, language
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """Documents by id, and questions: text, right answer, id of the document that has it."""
+class StartTexts:
+    """``init.toml``: a few documents, and questions that they answer."""
 
-    documents: dict[str, str]
-    questions: list[tuple[str, str, str]]
+    topic: ClassVar[str] = "init"
 
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """By id."""
+    questions: tuple[tuple[str, ...], ...] = ()
+    """(question, right answer, id of the document that has it)."""
 
-_SAMPLES = {
-    "en": _Sample(
-        {
-            "returns": "Products can be returned within 30 days. The receipt is needed.",
-            "delivery": "Delivery takes two days and is free above 50 euros.",
-            "warranty": "Every product has a warranty of two years.",
-        },
-        [
-            ("Within how many days can products be returned?", "Within 30 days.", "returns"),
-            ("How long does delivery take?", "Two days.", "delivery"),
-            ("How long is the warranty of a product?", "Two years.", "warranty"),
-        ],
-    ),
-    "ru": _Sample(
-        {
-            "returns": "Товар можно вернуть в течение 30 дней. Для возврата нужен чек.",
-            "delivery": "Доставка занимает два дня и бесплатна при заказе от 3000 рублей.",
-            "warranty": "Гарантия на каждый товар составляет два года.",
-        },
-        [
-            ("В течение скольких дней можно вернуть товар?", "В течение 30 дней.", "returns"),
-            ("Сколько дней занимает доставка?", "Два дня.", "delivery"),
-            ("Какова гарантия на товар?", "Два года.", "warranty"),
-        ],
-    ),
-    "ja": _Sample(
-        {
-            "returns": "商品は30日以内であれば返品できます。返品にはレシートが必要です。",
-            "delivery": "配送には2日かかります。5000円以上の注文は送料無料です。",
-            "warranty": "すべての商品の保証期間は2年間です。",
-        },
-        [
-            ("商品は何日以内であれば返品できますか。", "30日以内です。", "returns"),
-            ("配送には何日かかりますか。", "2日です。", "delivery"),
-            ("商品の保証期間は何年ですか。", "2年間です。", "warranty"),
-        ],
-    ),
-}
 
 _STAND_IN = '''
 DOCUMENTS = {documents}
@@ -107,7 +76,9 @@ faithfulness = ">=0.7"
 
 def files_for(lang: str, rag_url: str | None, judge: str) -> dict[str, str]:
     """File name -> text. Without a service, the test brings a stand-in that answers from three documents."""
-    sample = _SAMPLES[lang]
+    sample = language(lang).rules(StartTexts)
+    if not sample.questions:
+        sample = language(DEFAULT).rules(StartTexts)
     documents = "{\n" + "".join(
         f"    {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)},\n"
         for name, text in sample.documents.items()

@@ -156,6 +156,11 @@ class Catalog:
     def __iter__(self) -> Iterator[Language]:
         return iter(self._languages.values())
 
+    @property
+    def default(self) -> Language:
+        """The language of :data:`DEFAULT`."""
+        return self._languages[DEFAULT]
+
     def get(self, code: str | None) -> Language | None:
         """The language of a code such as ``ru`` or ``ru-RU``; None where it is not known."""
         return self._languages.get(short_code(code))
@@ -211,15 +216,15 @@ def known_languages() -> tuple[str, ...]:
     return tuple(each.code for each in catalog())
 
 
-def language(code: str) -> Language:
-    """The language of a code.
+def language(code: str, otherwise: str | None = None) -> Language:
+    """The language of a code, or else of the code ``otherwise``.
 
     Raises
     ------
     LanguageError
         It is not known.
     """
-    found = catalog().get(code)
+    found = catalog().get(code) or catalog().get(otherwise)
     if found is None:
         raise LanguageError(f"unknown language {code!r}; known: {', '.join(known_languages())}")
     return found

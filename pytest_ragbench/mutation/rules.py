@@ -1,4 +1,4 @@
-"""Variants of an answer that are known to be bad, or still good, made by rule in English, Russian and Japanese.
+"""Variants of an answer that are known to be bad, or still good, made by rule with the words of a language.
 
 A rule that finds nothing to change makes no variant: a variant is never a guess.
 """
@@ -9,19 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_ragbench.languages import rules
 from pytest_ragbench.model.samples import RagSample
-from pytest_ragbench.mutation.words import (
-    ADDED,
-    MONTHS,
-    NAME,
-    NAMES,
-    NEGATIONS,
-    NO_NAMES,
-    REPHRASED,
-    UNITS,
-    WEEKDAYS,
-)
-from pytest_ragbench.text import detect_language, sentences, tokens
+from pytest_ragbench.mutation.words import MutationWords, mutation_language, words_of
+from pytest_ragbench.text import detect_language, is_spaced, is_unspaced, sentences, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +28,26 @@ class Variant:
 
 # A number outside a name ("B2B", "v1.2.3") or of a list's "1." at the start of a line.
 _NUMBER = re.compile(r"(?<![\w.,\-])(\d+)(?:([.,])(\d+))?(?![\w\-]*\d)(?!\.\s)", re.ASCII)
-_NUMBER_JA = re.compile(r"(?<![A-Za-z.,\-\d])(\d+)(?:(\.)(\d+))?(?!\d)", re.ASCII)
+_NUMBER_UNSPACED = re.compile(r"(?<![A-Za-z.,\-\d])(\d+)(?:(\.)(\d+))?(?!\d)", re.ASCII)
 
 
 def _lang(sample: RagSample) -> str:
-    lang = (sample.lang or detect_language(sample.answer or sample.question)).partition("-")[0]
-    return lang if lang in ADDED else "en"
+    return mutation_language(sample.lang or detect_language(sample.answer or sample.question))
+
+
+def _words(sample: RagSample) -> MutationWords:
+    return words_of(_lang(sample))
+
+
+def _space(sample: RagSample) -> str:
+    """What stands between two sentences."""
+    return " " if is_spaced(_lang(sample)) else ""
 
 
 def _number(sample: RagSample) -> tuple[str, str] | None:
     """The first number, made another one: 30 -> 37."""
     text = sample.answer or ""
-    match = (_NUMBER_JA if _lang(sample) == "ja" else _NUMBER).search(text)
+    match = (_NUMBER if is_spaced(_lang(sample)) else _NUMBER_UNSPACED).search(text)
     if match is None:
         return None
     whole = int(match[1])
@@ -58,10 +57,10 @@ def _number(sample: RagSample) -> tuple[str, str] | None:
     return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
 
 
-def _swapped(pairs: Sequence[tuple[str, str]], text: str, *, after_number: bool) -> tuple[str, str] | None:
+def _swapped(pairs: Sequence[Sequence[str]], text: str, *, after_number: bool) -> tuple[str, str] | None:
     """The first of the words, by its pair."""
     for old, new in pairs:
-        boundary = r"(?!\w)" if old[-1].isalpha() and ord(old[-1]) < 0x3000 else ""
+        boundary = r"(?!\w)" if old[-1].isalpha() and not is_unspaced(old[-1]) else ""
         pattern = (r"(?<=\d)(\s?)" if after_number else "()") + re.escape(old) + boundary
         if match := re.search(pattern, text):
             return f"{text[: match.start()]}{match[1]}{new}{text[match.end() :]}", f"{old} -> {new}"
@@ -69,15 +68,15 @@ def _swapped(pairs: Sequence[tuple[str, str]], text: str, *, after_number: bool)
 
 
 def _unit(sample: RagSample) -> tuple[str, str] | None:
-    return _swapped(UNITS[_lang(sample)], sample.answer or "", after_number=True)
+    return _swapped(_words(sample).units, sample.answer or "", after_number=True)
 
 
 def _name(sample: RagSample) -> tuple[str, str] | None:
     """A name, made another one."""
-    lang, text = _lang(sample), sample.answer or ""
-    for match in NAME[lang].finditer(text):
-        if match[1].split(" ")[0] not in NO_NAMES[lang]:
-            new = next(name for name in NAMES[lang] if name not in match[1])
+    words, text = _words(sample), sample.answer or ""
+    for match in words.name_pattern.finditer(text):
+        if match[1].split(" ")[0] not in words.no_names:
+            new = next(name for name in words.names if name not in match[1])
             return f"{text[: match.start(1)]}{new}{text[match.end() :]}", f"{match[1]} -> {new}"
     return None
 
@@ -85,22 +84,23 @@ def _name(sample: RagSample) -> tuple[str, str] | None:
 _NUMERIC = (
     (re.compile(r"\b(\d{4}-)(\d{2})(-\d{2})\b"), "{:02}"),  # 2024-03-12
     (re.compile(r"\b(\d{1,2}\.)(\d{2})(\.\d{4})\b"), "{:02}"),  # 12.03.2024
-    (re.compile(r"(?<!\d)()(\d{1,2})(月\d{1,2}日)"), "{}"),  # 3月12日
 )
 
 
 def _date(sample: RagSample) -> tuple[str, str] | None:
     """Another month (five later, so that no other date of the text is met by chance), or another weekday."""
-    lang, text = _lang(sample), sample.answer or ""
-    for pattern, form in _NUMERIC:
+    words, text = _words(sample), sample.answer or ""
+    own = [(re.compile(date), "{}") for date in rules(MutationWords, sample.lang).dates]
+    for pattern, form in (*_NUMERIC, *own):
         if (match := pattern.search(text)) and 1 <= int(match[2]) <= 12:
             new = match[1] + form.format((int(match[2]) + 4) % 12 + 1) + match[3]
             return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
-    for names, step in ((MONTHS[lang], 5), (WEEKDAYS[lang], 3)):
+    end = r"\b" if is_spaced(_lang(sample)) else ""
+    for names, step in ((words.months, 5), (words.weekdays, 3)):
         # "may" and "March" are also other words: a month stands beside a number, or after "in" and the like.
-        beside = r"(?:(?<=\d )|(?<=\b[Ii]n )|(?<=\b[Bb]y )|(?<=\b[Uu]ntil ))" if step == 5 else ""
+        before = [r"(?<=\d )", *(rf"(?<=\b{word} )" for word in words.before_month)]
+        beside = f"(?:{'|'.join(before)})" if step == 5 else ""
         for place, name in enumerate(names):
-            end = "" if lang == "ja" else r"\b"
             alone = rf"{beside}{name}{end}" + (rf"|\b{name}(?= \d)" if step == 5 else "")
             if match := re.search(alone, text):
                 new = names[(place + step) % len(names)]
@@ -122,12 +122,11 @@ def _dropped(sample: RagSample) -> tuple[str, str] | None:
     worst = max(range(len(parts)), key=lost)
     if lost(worst) < max(2, len(wanted) // 4):
         return None
-    joint = "" if _lang(sample) == "ja" else " "
-    rest = joint.join(part for place, part in enumerate(parts) if place != worst)
+    rest = _space(sample).join(part for place, part in enumerate(parts) if place != worst)
     return rest, f"dropped: {parts[worst]}"
 
 
-def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
+def _replaced(pairs: Sequence[Sequence[str]], text: str) -> tuple[str, str] | None:
     for pattern, new in pairs:
         if match := re.search(pattern, text):
             shown = match.expand(new)
@@ -136,33 +135,26 @@ def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | 
 
 
 def _negation(sample: RagSample) -> tuple[str, str] | None:
-    return _replaced(NEGATIONS[_lang(sample)], sample.answer or "")
+    return _replaced(_words(sample).negations, sample.answer or "")
 
 
 def _added(sample: RagSample) -> tuple[str, str] | None:
-    claim = ADDED[_lang(sample)]
-    joint = "" if _lang(sample) == "ja" else " "
-    return f"{(sample.answer or '').rstrip()}{joint}{claim}", f"added: {claim}"
+    claim = _words(sample).added
+    return f"{(sample.answer or '').rstrip()}{_space(sample)}{claim}", f"added: {claim}"
 
 
 def _rephrased(sample: RagSample) -> tuple[str, str] | None:
-    return _replaced(REPHRASED[_lang(sample)], sample.answer or "")
+    return _replaced(_words(sample).rephrased, sample.answer or "")
 
 
 def _reordered(sample: RagSample) -> tuple[str, str] | None:
     """Sentences in another order, where none leans on the one before it."""
     parts = sentences(sample.answer or "")
-    if len(parts) < 2 or any(_LEANS.match(part.strip()) for part in parts):
+    leans = re.compile("|".join([*rules(MutationWords, sample.lang).leaning, r"\d+[.)]", r"[-*•]"]))
+    if len(parts) < 2 or any(leans.match(part.strip()) for part in parts):
         return None
-    joint = "" if _lang(sample) == "ja" else " "
-    return joint.join(part.strip() for part in reversed(parts)), "sentences in reverse order"
+    return _space(sample).join(part.strip() for part in reversed(parts)), "sentences in reverse order"
 
-
-_LEANS = re.compile(
-    r"(It|This|That|These|Those|They|He|She|Then|However|But|And|Also|So|If so|Otherwise|In addition)\b"
-    r"|(Он|Она|Оно|Они|Это|Этот|Эта|Эти|Также|Однако|Но|И|Затем|Поэтому|Тогда|Кроме|Иначе)\b"
-    r"|これ|それ|この|その|また|ただし|しかし|そして|なお|次に|\d+[.)]|[-*•]"
-)
 
 _ANSWERS: Sequence[tuple[str, bool, Callable[[RagSample], tuple[str, str] | None]]] = (
     ("number", False, _number),

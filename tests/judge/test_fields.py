@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from pytest_ragbench.judge.reading import fields
-from pytest_ragbench.judge.reading.fields import Grade01, IntegerScale, Text, YesNo, grade01, grade_on, yes_no
+from pytest_ragbench.judge.reading.fields import (
+    Grade01,
+    IntegerScale,
+    Text,
+    VerdictWords,
+    YesNo,
+    grade01,
+    grade_on,
+    yes_no,
+)
+from pytest_ragbench.languages import catalog
 
 
 class Model(BaseModel):
@@ -138,9 +148,10 @@ def test_anything_else_is_an_error_that_quotes_it(value: Any) -> None:
 
 
 def test_no_word_means_both() -> None:
-    yes = {fields._plain(word) for word in fields._YES.split()}
-    no = {fields._plain(word) for word in fields._NO.split()}
-    assert not yes & no
+    others = catalog().others
+    spoken = [each.rules(VerdictWords) for each in catalog()]
+    assert all(yes_no(word) for word in others.yes.union(others.yes_phrases, *(each.yes for each in spoken)))
+    assert not any(yes_no(word) for word in others.no.union(others.no_phrases, *(each.no for each in spoken)))
 
 
 @given(st.text() | st.integers() | st.floats() | st.none())

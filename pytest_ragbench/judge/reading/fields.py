@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BeforeValidator,
@@ -22,44 +24,24 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from pytest_ragbench.languages import catalog
+
 # Yes and no
 
-# Whole replies, not words to look for: "not yes" and "yes and no" are in neither list. A word that
-# means yes in one language and no in another ("jo") is in neither as well.
-_YES = """
-    yes y true t yep yeah
-    да верно правда истина так вірно правильно іа ия иә ооба бәле ҳа бале тийм
-    はい ええ うん 正しい 真 そうです
-    是 是的 对 對 对的 對的 正确 正確 係 有
-    네 예 참 맞습니다
-    ja wahr richtig jawohl oui vrai sí si sì verdadero cierto sim verdadeiro vero
-    jah jā taip tak prawda ano áno pravda da adevărat igen igaz evet doğru bəli ha bai já
-    kyllä kylla tosi sant sann sandt waar ναι αληθές αληθής
-    có đúng vâng ya benar oo ndiyo kweli
-    نعم صحيح بله آری درست ہاں
-    כן נכון हाँ हां सही सत्य হ্যাঁ সত্য ஆம் అవును ಹೌದು അതെ હા ਹਾਂ හරි
-    أجل بلی हो होय ඔව් әйе эйе ჰო հա ចាស iva yebo erê haa eny po hawa verdade
-    ใช่ ใช่ครับ ใช่ค่ะ จริง այո კი დიახ አዎ បាទ ແມ່ນ ဟုတ်ကဲ့ jes
-"""
-_NO = """
-    no n false f nope
-    нет неверно ложь неправда неправильно ні не невірно неправильно жоқ жок юк йўқ үгүй
-    いいえ いえ いや いいや 誤り 偽 間違い 違います
-    否 不 不是 不是的 不对 不對 错 錯 错误 錯誤 假 没有 沒有 唔係
-    아니요 아니오 아뇨 아니 거짓
-    nein falsch non faux falso não nao nei nej nee nie ne nē nu nem hamis ei ez ikke nepravda
-    fałsz falsz fals hayır hayir yanlış yanlis xeyr yox väärin epätosi falskt falsk usant onwaar
-    όχι ψευδές ψευδής
-    không sai tidak bukan salah hindi hapana
-    لا خطأ خاطئ نه خیر نادرست نہیں غلط
-    לא नहीं नही गलत असत्य না মিথ্যা இல்லை కాదు ಇಲ್ಲ അല്ല ના ਨਹੀਂ නැහැ
-    كلا होइन नाही tsia maya ýok usann mentira 違う
-    ไม่ ไม่ใช่ เท็จ ոչ არა አይ ទេ ບໍ່ မဟုတ်ဘူး
-"""
-_PHRASES = {
-    **dict.fromkeys(("не верно", "не правда", "не правильно", "yo'q", "yo‘q", "जी नहीं", "جی نہیں"), False),
-    **dict.fromkeys(("जी हाँ", "जी हां", "جی ہاں"), True),
-}
+
+@dataclass(frozen=True)
+class VerdictWords:
+    """``verdicts.toml``: whole replies that mean yes and no.
+
+    Not words to look for: "not yes" and "yes and no" are in neither list. A word that means yes in one language
+    and no in another ("jo") counts as neither.
+    """
+
+    topic: ClassVar[str] = "verdicts"
+
+    yes: frozenset[str] = frozenset()
+    no: frozenset[str] = frozenset()
+
 
 # What may stand around the word: quotes, brackets, markdown, a full stop. Not a question mark, not a
 # leading minus or exclamation mark: those change the meaning.
@@ -73,11 +55,13 @@ def _plain(text: str) -> str:
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
-_WORDS: dict[str, bool] = {
-    **{_plain(word): True for word in _YES.split()},
-    **{_plain(word): False for word in _NO.split()},
-    **{_plain(phrase): value for phrase, value in _PHRASES.items()},
-}
+@cache
+def _verdicts() -> Mapping[str, bool]:
+    others = catalog().others
+    spoken = [each.rules(VerdictWords) for each in catalog()]
+    yes = {_plain(word) for word in others.yes.union(others.yes_phrases, *(each.yes for each in spoken))}
+    no = {_plain(word) for word in others.no.union(others.no_phrases, *(each.no for each in spoken))}
+    return {word: word in yes for word in yes ^ no}
 
 
 def yes_no(value: Any) -> bool:
@@ -99,8 +83,8 @@ def yes_no(value: Any) -> bool:
         word = " ".join(_plain(value).split()).lstrip(_BEFORE).rstrip(_AFTER)
         if word in ("0", "1"):
             return word == "1"
-        if word in _WORDS:
-            return _WORDS[word]
+        if word in _verdicts():
+            return _verdicts()[word]
     raise ValueError(f"{shown(value)} is neither yes nor no")
 
 
