@@ -42,9 +42,6 @@ class Runtime(Context):
     """What the helpers of a running test get at, lazily, and where they leave what they found out."""
 
     results: list[Result] = field(default_factory=list)
-    waiting: Callable[[], None] = lambda: None
-    """Called when the test is about to wait for replies: the moment to ask for others ahead."""
-
     on_passed: Callable[[Passed], None] | None = None
     """Told of each score that met its threshold, for ``--ragbench-mutate``."""
 

@@ -63,11 +63,9 @@ class Redactor:
 
 def environment_secrets(environ: Mapping[str, str]) -> list[Secret]:
     """The values of variables whose names say that they are secret; not those too plain to be."""
-    return [
-        Secret(value)
-        for name, value in environ.items()
-        if is_secret_name(name) and _LOOKS_SECRET.fullmatch(value) and not value.startswith("/")
-    ]
+    # Not items(): pytest sets and deletes a variable of its own meanwhile, in another thread.
+    named = [environ.get(name, "") for name in list(environ) if is_secret_name(name)]
+    return [Secret(value) for value in named if _LOOKS_SECRET.fullmatch(value) and not value.startswith("/")]
 
 
 def masked_mapping(values: Mapping[str, str]) -> dict[str, str]:

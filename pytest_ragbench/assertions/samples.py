@@ -14,7 +14,7 @@ from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.runtime import Runtime
-from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, score_all
+from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, wait_for_scores
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 
 
@@ -317,9 +317,9 @@ def _run(context: Runtime, prepared: Prepared) -> Score:
 
 
 def _outcomes(context: Runtime, prepared: Sequence[Prepared]) -> list[Score | Exception]:
-    """All at once, on the engine's loop; what has no score is recorded context."""
+    """All at once, on the engine's loop; what has no score is recorded here."""
     __tracebackhide__ = True
-    outcomes = context.engine().wait(score_all(prepared), meanwhile=context.waiting)
+    outcomes = wait_for_scores(context, prepared)
     for each, outcome in zip(prepared, outcomes, strict=True):
         if isinstance(outcome, RagbenchError):
             context.record(

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from pytest_ragbench.plan import values
-from pytest_ragbench.plan.helpers import ask_of, is_helper
+from pytest_ragbench.plan.helpers import ask_of, asks_metrics, is_helper
 from pytest_ragbench.plan.model import UNKNOWN, Ask, Symbol
 from pytest_ragbench.plan.values import Definition, Frame, LocalFunction, Method
 
@@ -269,6 +269,8 @@ class Expressions:
         return UNKNOWN
 
     def _note(self, helper: FunctionType, args: list[Any] | None, kwargs: Mapping[str, Any]) -> Any:
+        if not asks_metrics(helper):
+            return UNKNOWN
         ask = ask_of(helper, args or (), kwargs)
         returned = any(frame.may_have_returned for frame in self.frames)
         certain = not (self.doubts or self.left or returned)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.plan.model import Ask, Plan, is_known
-
-if TYPE_CHECKING:
-    from pytest_ragbench.metrics.registry import Metric
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,6 @@ def fitted_metric(name: str, ask: Ask, example: Question | RagSample) -> Metric:
     UsageError
         There is no metric of that name.
     """
-    from pytest_ragbench.metrics.registry import find
-
     metric = find(name)
     if metric.of == "set" or metric.adapt is None or not is_known(dict(ask.options)):
         return metric

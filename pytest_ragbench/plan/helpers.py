@@ -14,8 +14,14 @@ _signature = lru_cache(maxsize=512)(inspect.signature)
 
 
 def is_helper(function: Any) -> bool:
-    """Whether calling ``function`` computes metrics."""
+    """Whether it is one of ours."""
     return spec_of(function) is not None
+
+
+def asks_metrics(helper: Any) -> bool:
+    """Whether a helper computes metrics; ``assert_expected`` does not."""
+    spec = spec_of(helper)
+    return spec is not None and bool(spec.metric or spec.metric_from or spec.many_from)
 
 
 def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ask:

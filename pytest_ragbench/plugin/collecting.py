@@ -1,4 +1,4 @@
-"""Questions become tests."""
+"""Makes a test for each question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKER_HELP = (
 
 _LOADED = pytest.StashKey[dict[Any, "list[Question]"]]()
 
-# Marks with a meaning of their own that a word in a question file must not take on.
+# Marks that mean something to pytest or a plugin: no tag of a question may be called so.
 _RESERVED = {
     "parametrize",
     "usefixtures",
@@ -35,7 +35,7 @@ _RESERVED = {
 }
 
 
-# Asserted by assert_search_rag, two from one call of the judge.
+# The two parts of the score that assert_search_rag holds against thresholds.
 _GRADES = ("search_rag_answer_correctness", "search_rag_groundedness")
 
 

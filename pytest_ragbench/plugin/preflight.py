@@ -1,5 +1,7 @@
-"""The preflight of a run: of the configured judge before the first test, on the controller; of a fixture's own
-judge before the first test that asks it.
+"""Preflight: the judge has to pass a few checks before it judges anything.
+
+The configured judge is checked on the controller before the first test, a judge that a fixture returns before the
+first test that asks it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Preflight | None:
-    """What came of it; None where none is asked for. A failed one ends the run here.
+    """The result, or None where no preflight is wanted. A failed one ends the run.
 
     Raises
     ------
@@ -28,9 +30,9 @@ def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Pref
         The judge failed a check (exit code 1), or could not be asked (``unscored``).
     """
     try:
-        if not is_wanted(config, state) or _none_is_configured(state):
+        if not is_wanted(config, state) or _no_judge_is_chosen(state):
             return None
-        found = _flown(config, state, state.coerce("judge", None))
+        found = _run(config, state, state.coerce("judge", None))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     except RagbenchError as error:
@@ -41,7 +43,7 @@ def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Pref
 
 
 def failed_preflight(config: pytest.Config, state: RunState, judge: Any) -> str:
-    """Why a judge that a fixture made may judge nothing; empty where it may, or where no preflight is asked for.
+    """Why a judge that a fixture returned must not be used; empty where it may be, or no preflight is wanted.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def failed_preflight(config: pytest.Config, state: RunState, judge: Any) -> str:
         It could not be asked.
     """
     __tracebackhide__ = True
-    if is_wanted(config, state) and (found := _flown(config, state, judge)).failed:
+    if is_wanted(config, state) and (found := _run(config, state, judge)).failed:
         return f"preflight: {_failures(found)}, so it judges nothing:{_lines(found)}"
     return ""
 
@@ -62,14 +64,14 @@ def is_wanted(config: pytest.Config, state: RunState) -> bool:
     return bool(asked or state.settings.preflight.enabled)
 
 
-def _none_is_configured(state: RunState) -> bool:
-    """In CI, where none is chosen silently: tests may bring judges of their own, and those that do not say so."""
+def _no_judge_is_chosen(state: RunState) -> bool:
+    """In CI no judge is chosen silently: tests may bring their own, and those that do not will fail with a message."""
     from pytest_ragbench.judge.choose import is_chosen
 
     return not is_chosen(state.settings, os.environ)
 
 
-def _flown(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
+def _run(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
     from pytest_ragbench.calibration.labels import read_labels
     from pytest_ragbench.gates.preflight import fly, unpinned
 

@@ -23,7 +23,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def check(names: list[str]) -> None:
-    """Refuse a tier that there is not."""
+    """Refuse unknown tiers."""
     for name in names:
         _checked(name)
 

@@ -29,10 +29,18 @@ YET, EVER = NotKnown.YET, NotKnown.EVER
 _SAMPLES = {"rag_sample": Symbol.SAMPLE, "rag_samples": Symbol.SAMPLES, "rag_conversation": Symbol.SAMPLES}
 _QUESTIONS = frozenset({"rag_question", "rag_session"})
 _READER = pytest.StashKey[PlanReader]()
+_PLAN = pytest.StashKey[Plan]()
 
 
 def plan_of(item: pytest.Item) -> Plan:
     """What the test will ask."""
+    plan = item.stash.get(_PLAN, None)
+    if plan is None:
+        plan = item.stash[_PLAN] = _plan_of(item)
+    return plan
+
+
+def _plan_of(item: pytest.Item) -> Plan:
     function = getattr(item, "function", None)
     written: Plan | None = getattr(function, "ragbench_plan", None)  # a test in YAML has its plan as data
     if written is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.specs.loading import Case
 
 SUFFIXES = (".rag.yaml", ".rag.yml")
+_SPECS = pytest.StashKey[dict[str, Any]]()
 
 
 class RagYamlFile(pytest.Module):
@@ -106,7 +107,9 @@ def _marks(case: Case, config: pytest.Config) -> Iterable[pytest.Mark]:
         yield mark.rag_questions(list(case.questions)).mark
     for kind, specs in (("retriever", case.retrievers), ("judge", case.judges)):
         if specs:
-            values = [_value(kind, name, spec) for name, spec in specs.items()]
+            # The same object for the same spec, so that it is made into a retriever once.
+            known = config.stash.setdefault(_SPECS, {})
+            values = [known.setdefault(repr(spec), spec) for spec in specs.values()]
             yield mark.parametrize(kind, values, ids=[name or kind for name in specs]).mark
     for tag in test.tags:
         yield check_mark(tag, f"{case.name}", config).mark
@@ -116,11 +119,3 @@ def _marks(case: Case, config: pytest.Config) -> Iterable[pytest.Mark]:
         yield mark.skip(reason=test.skip).mark
     if test.xfail is not None:
         yield mark.xfail(reason=test.xfail).mark
-
-
-_specs: dict[str, Any] = {}
-
-
-def _value(kind: str, name: str, spec: Any) -> Any:
-    """The same object for the same spec, so that it is made into a retriever once."""
-    return spec if isinstance(spec, str) else _specs.setdefault(repr(spec), spec)

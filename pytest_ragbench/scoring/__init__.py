@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_ragbench.scoring.context import Context, context_of
-    from pytest_ragbench.scoring.pipeline import score, score_all
+    from pytest_ragbench.scoring.pipeline import score, score_all, wait_for_scores
     from pytest_ragbench.scoring.requests import (
         MetricSetup,
         Prepared,
@@ -36,11 +36,12 @@ __all__ = [
     "score",
     "score_all",
     "score_set",
+    "wait_for_scores",
 ]
 
 _MODULES = {
     "context": ("Context", "context_of"),
-    "pipeline": ("score", "score_all"),
+    "pipeline": ("score", "score_all", "wait_for_scores"),
     "requests": ("MetricSetup", "Prepared", "ScoreRequest", "ThresholdLike", "prepare"),
     "sets": ("Items", "PreparedSet", "SetRequest", "SetScore", "prepare_set", "score_set"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.judge.base import Judge
+    from pytest_ragbench.model.scores import Score
+    from pytest_ragbench.scoring.requests import Prepared
     from pytest_ragbench.settings import Settings
 
 
@@ -24,12 +26,21 @@ class Context:
         The run's.
     judge, embedder
         Those of the running test (or the configured ones), for a request that names none of its own.
+    prefetched
+        The score that was computed ahead of the test for this very request; None where there is none.
+    waiting
+        Called when a test is about to wait for replies: the moment to ask for others ahead.
+    served
+        Called in its place where the test need not wait.
     """
 
     settings: Callable[[], Settings]
     engine: Callable[[], Engine]
     judge: Callable[[], Judge]
     embedder: Callable[[], Embedder]
+    prefetched: Callable[[Prepared], Score | None] = field(default=lambda prepared: None, kw_only=True)
+    waiting: Callable[[], None] = field(default=lambda: None, kw_only=True)
+    served: Callable[[], None] = field(default=lambda: None, kw_only=True)
 
     def judge_for(self, value: object) -> Judge:
         """The judge that ``value`` stands for (a judge, a spec, a list, a callable); None: the context's.

@@ -94,6 +94,22 @@ class Prepared:
     context: Context | None = None
     """Of a metric that scores samples itself (``by=`` of the judge's own quality): how it gets their scores."""
 
+    def is_like(self, other: Prepared) -> bool:
+        """Whether both come to the same score, asked of the same judge."""
+        counted = self.votes > 1 or getattr(self.judge, "members", None) is not None
+        return (
+            self.metric.name == other.metric.name
+            and self.registered.compute is other.registered.compute
+            and self.judge is other.judge
+            and self.embedder is other.embedder
+            and (self.votes, self.repeat, self.fresh) == (other.votes, other.repeat, other.fresh)
+            and self.watch is None
+            and other.watch is None
+            and (not counted or self.limit == other.limit)
+            and self.options == other.options
+            and (self.given is other.given or self.given == other.given)
+        )
+
     def for_sample(self, sample: RagSample, limit: Threshold | None) -> Prepared:
         """The same measurement of another sample.
 
