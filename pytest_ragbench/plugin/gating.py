@@ -52,7 +52,7 @@ def _baseline(state: RunState) -> Baseline | None:
     given, history = state.settings.gating.baseline, state.settings.history
     if not given:
         return None
-    from pytest_ragbench.gates.baseline import read_baseline
+    from pytest_ragbench.report.earlier import read_baseline
 
     return read_baseline(
         given,

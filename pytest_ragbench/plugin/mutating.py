@@ -8,11 +8,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.report import MutationsRecord, RunReport, TestRecord
+from pytest_ragbench.model.scores import plain
+from pytest_ragbench.mutation.outcome import outcome, text
+from pytest_ragbench.mutation.running import Trial, original_of, try_out, variants_of
 from pytest_ragbench.plugin.state import RunState
+from pytest_ragbench.report.reading import part_from
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.model.report import RunReport, TestRecord
 
 ANSWERS = 50
 """Of each metric so many answers at most are tried in a run."""
@@ -20,8 +24,6 @@ ANSWERS = 50
 
 def try_worse_answers(state: RunState) -> None:
     """Leave the trials in ``state.trials``, in builtin types."""
-    from pytest_ragbench.mutation.running import original_of
-
     kept, counts = [], Counter[str]()
     for passed in state.passed or ():
         original = original_of(passed)
@@ -30,9 +32,6 @@ def try_worse_answers(state: RunState) -> None:
             kept.append(original)
     if not kept:
         return
-    from pytest_ragbench.model.scores import plain
-    from pytest_ragbench.mutation.running import try_out, variants_of
-
     try:
         trials = state.engine.wait(try_out(variants_of(kept)))
     except RagbenchError as error:
@@ -57,17 +56,10 @@ class WorseAnswers:
 
     def finish(self, run: RunReport) -> None:
         """The gates have decided: each is asked again what it says of worse answers."""
-        from pytest_ragbench.model.report import MutationsRecord
-        from pytest_ragbench.mutation.outcome import outcome
-        from pytest_ragbench.mutation.running import Trial
-        from pytest_ragbench.report.reading import part_from
-
         trials, gates = [Trial.of(told) for told in self._trials], self._gates
         grounds = (gates.rules, gates.observed, gates.conditions) if gates is not None else ()
         self._found = outcome(trials, *grounds)
         run.mutations = part_from(MutationsRecord, self._found, name="worse answers")
 
     def lines(self, columns: int) -> list[str]:
-        from pytest_ragbench.mutation.outcome import text
-
         return text(self._found, columns) if self._found is not None else []

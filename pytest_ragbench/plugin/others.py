@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ragbench.assertions.failure import evidence_text
 from pytest_ragbench.clean import clean, one_line
+from pytest_ragbench.languages import known_languages
+from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.writing import as_dict
 
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ def tell_others(
     item: pytest.Item, report: pytest.TestReport, record: TestRecord, results: Sequence[Result]
 ) -> None:
     """Called in the process that ran the test, while it is still the running one."""
-    from pytest_ragbench.assertions.failure import evidence_text
-
     evidence = evidence_text(results) or clean(record.message or "")
     if item.config.getoption("allure_report_dir", None):
         _tell_allure(record, evidence)
@@ -31,9 +32,6 @@ def tell_others(
 
 def _tell_allure(record: TestRecord, evidence: str) -> None:
     import allure
-
-    from pytest_ragbench.languages import known_languages
-    from pytest_ragbench.report.explanations import explanation
 
     if len(record.samples) == 1:
         [sample] = record.samples

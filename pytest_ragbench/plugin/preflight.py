@@ -15,7 +15,7 @@ import pytest
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 
 if TYPE_CHECKING:
-    from pytest_ragbench.gates.preflight import Preflight
+    from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.plugin.state import RunState
 
 
@@ -73,7 +73,7 @@ def _no_judge_is_chosen(state: RunState) -> bool:
 
 def _run(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
     from pytest_ragbench.calibration.labels import read_labels
-    from pytest_ragbench.gates.preflight import fly, unpinned
+    from pytest_ragbench.calibration.preflight import fly, unpinned
 
     settings = state.settings
     named = settings.preflight.anchors

@@ -130,7 +130,7 @@ class Reports:
         given = self._state.settings.gating.baseline
         if not given or self._config.getoption("ragbench_no_gates"):
             return None
-        from pytest_ragbench.gates.baseline import find_report
+        from pytest_ragbench.report.earlier import find_report
 
         base = self._state.base_of("ragbench_baseline", given)
         return find_report(given, base=base, history=self._history())[0]

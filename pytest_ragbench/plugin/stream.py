@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,8 +20,8 @@ from pytest_ragbench.plugin.reports import Reports, run_info
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
+    from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.gates.preflight import Preflight
     from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
     from pytest_ragbench.report.kept import KeptResults
@@ -243,30 +243,44 @@ class RunResults:
         return given
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        written = self._reports.lines if self._reports else []
+        for line in (line for line in written if line.startswith("::")):
+            terminalreporter.line(line)  # commands, which GitHub reads wherever they stand
+        if any((self._totals, self._gates, self._worse)):
+            self._show(terminalreporter, [line for line in written if not line.startswith("::")])
+        if not (self._ended_early or self.config.getoption("collectonly")):
+            _show_lost(terminalreporter, self.lost, len(self.expected))
+
+    def _show(self, out: pytest.TerminalReporter, written: list[str]) -> None:
         from pytest_ragbench.plugin import terminal
 
-        written = self._reports.lines if self._reports else []
-        commands = [line for line in written if line.startswith("::")]
-        for line in commands:  # GitHub reads them wherever they stand
-            terminalreporter.line(line)
         if self._totals is not None and self._totals.summary.has_results:
             notes = [self.state.describe()]
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
-            notes += [*self._notes, *(line for line in written if line not in commands)]
-            terminal.show_evidence(terminalreporter, self._evidence)
-            terminal.show_summary(terminalreporter, self._totals.summary, notes)
+            terminal.show_evidence(out, self._evidence)
+            terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])
         if self._totals is not None:
-            for line in self._totals.opinions.lines():
-                terminalreporter.line(line)
+            terminal.show_opinions(out, self._totals.opinions)
         if self._gates is not None:
-            terminal.show_gates(terminalreporter, self._gates)
+            terminal.show_gates(out, self._gates)
         if self._worse is not None:
-            terminal.show_worse_answers(terminalreporter, self._worse)
-        if not (self._ended_early or self.config.getoption("collectonly")):
-            terminal.show_lost(terminalreporter, self.lost, len(self.expected))
+            terminal.show_worse_answers(out, self._worse)
 
 
 def _new_totals() -> Totals:
     from pytest_ragbench.report.totals import Totals
 
     return Totals()
+
+
+_MOST_LOST = 10
+
+
+def _show_lost(out: pytest.TerminalReporter, lost: Collection[str], expected: int) -> None:
+    """Tests that a worker collected and of which no result came back, where nothing else is red."""
+    if not lost or out.stats.get("failed") or out.stats.get("error"):
+        return
+    out.section("ragbench: results lost", red=True)
+    out.line(f"{len(lost)} of {expected} tests were collected, but no result came back:")
+    for nodeid in sorted(lost)[:_MOST_LOST]:
+        out.line(f"  {nodeid}")

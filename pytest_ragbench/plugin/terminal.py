@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ragbench.clean import clean
+from pytest_ragbench.metrics.registry import TIERS
+from pytest_ragbench.report.layout import cut
+from pytest_ragbench.report.summary import Summary, call_lines, table
+
 if TYPE_CHECKING:
     from pytest_ragbench.gates.deciding import RunGates
     from pytest_ragbench.plugin.mutating import WorseAnswers
-    from pytest_ragbench.report.summary import Summary
+    from pytest_ragbench.report.opinions import Opinions
 
 _COLOURS = {"excellent": {"green": True}, "good": {"green": True}, "attention": {"yellow": True}}
 
@@ -20,10 +25,6 @@ def show_summary(out: pytest.TerminalReporter, summary: Summary, notes: Sequence
 
     Widths follow the terminal's (``COLUMNS`` where it is set), colours what pytest was told of them.
     """
-    from pytest_ragbench.metrics.registry import TIERS
-    from pytest_ragbench.report.layout import cut
-    from pytest_ragbench.report.summary import call_lines, table
-
     columns = out._tw.fullwidth
     if out.verbosity < -1:
         out.line(cut(summary.outcome_line(), columns))
@@ -68,13 +69,16 @@ def show_evidence(out: pytest.TerminalReporter, evidence: Sequence[tuple[str, st
 _VERDICTS = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}
 _LONGEST = 800
 """Characters of a line."""
-_MOST_LOST = 10
+
+
+def show_opinions(out: pytest.TerminalReporter, opinions: Opinions) -> None:
+    """What votes and judges disagreed on."""
+    for line in opinions.lines():
+        out.line(line)
 
 
 def show_gates(out: pytest.TerminalReporter, gates: RunGates) -> None:
     """A line for each gate, and what changed since the baseline."""
-    from pytest_ragbench.clean import clean
-
     out.section("gates")
     for outcome, line in gates.lines():
         out.line(clean(line)[:_LONGEST], **_VERDICTS.get(outcome, {}))
@@ -82,18 +86,6 @@ def show_gates(out: pytest.TerminalReporter, gates: RunGates) -> None:
 
 def show_worse_answers(out: pytest.TerminalReporter, worse: WorseAnswers) -> None:
     """``--ragbench-mutate``: what was caught of answers that were made worse."""
-    from pytest_ragbench.clean import clean
-
     out.section("worse answers")
     for line in worse.lines(out._tw.fullwidth):
         out.line(clean(line))
-
-
-def show_lost(out: pytest.TerminalReporter, lost: Collection[str], expected: int) -> None:
-    """Tests that a worker collected and of which no result came back, where nothing else is red."""
-    if not lost or out.stats.get("failed") or out.stats.get("error"):
-        return
-    out.section("ragbench: results lost", red=True)
-    out.line(f"{len(lost)} of {expected} tests were collected, but no result came back:")
-    for nodeid in sorted(lost)[:_MOST_LOST]:
-        out.line(f"  {nodeid}")

@@ -9,13 +9,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import SCHEMA, VERSION, RunReport
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -68,8 +67,6 @@ def part_from(kind: type[T], data: object, *, name: str = "report") -> T:
     UsageError
         Naming the field that has no such value.
     """
-    from pydantic import ValidationError
-
     try:
         part: T = _adapter(cast(Any, kind)).validate_python(data)
         return part
@@ -81,6 +78,4 @@ def part_from(kind: type[T], data: object, *, name: str = "report") -> T:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(kind)

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.gates.baseline import Baseline, compare_all, read_baseline
+from pytest_ragbench.gates.baseline import Baseline, compare_all
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.scores import Usage
+from pytest_ragbench.report.earlier import read_baseline
 from tests.gates.runs import report, result, run
 
 SPREAD = [1.0, 0.9, 0.8, 1.0, 0.7]

@@ -54,8 +54,6 @@ ROOMS = (
 IMPORTED_UPWARDS = {
     "assertions -> __init__": "scoring: the stub lists the public names",
     "engine -> rag": "engine: a proxy",
-    "gates -> calibration": "report: verdicts are corrected by a calibration",
-    "gates -> report": "report: rows of a run are read there",
 }
 PRIVATE_NAMES: dict[str, str] = {}
 
@@ -74,16 +72,15 @@ START_UP = (
     "model/samples.py",
     "model/scores.py",
     "plugin/__init__.py",
-    "plugin/book.py",
     "plugin/collecting.py",
     "plugin/fixtures.py",
     "plugin/gating.py",
-    "plugin/github.py",
     "plugin/options.py",
     "plugin/outcomes.py",
-    "plugin/outputs.py",
     "plugin/preflight.py",
+    "plugin/reports.py",
     "plugin/state.py",
+    "plugin/stream.py",
     "plugin/xdist.py",
     "report/__init__.py",
     "clean.py",

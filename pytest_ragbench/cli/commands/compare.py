@@ -43,9 +43,10 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
       ragbench compare main.json branch.json --gate "faithfulness no worse than baseline"
       ragbench compare main feature/chunking --history runs.sqlite
     """
-    from pytest_ragbench.gates.baseline import compare_all, read_baseline
+    from pytest_ragbench.gates.baseline import compare_all
     from pytest_ragbench.gates.rules import parse_rule
     from pytest_ragbench.gates.verdicts import Conditions, evaluate
+    from pytest_ragbench.report.earlier import read_baseline
     from pytest_ragbench.report.writing import as_dict
 
     rules = [parse_rule(text) for text in gates]

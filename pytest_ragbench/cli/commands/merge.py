@@ -77,8 +77,8 @@ def command(
 
 
 def _gates(settings: Settings, rules: list[Rule], baseline: str | None) -> RunGates | None:
-    from pytest_ragbench.gates.baseline import read_baseline
     from pytest_ragbench.gates.deciding import RunGates
+    from pytest_ragbench.report.earlier import read_baseline
 
     old = baseline or settings.gating.baseline
     if not rules and not old:

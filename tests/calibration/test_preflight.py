@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.calibration.labels import Label
+from pytest_ragbench.calibration.preflight import Preflight, canaries, fly, unpinned
 from pytest_ragbench.engine import Engine
-from pytest_ragbench.gates.preflight import Preflight, canaries, fly, unpinned
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.local_judge import local_judge
