@@ -27,6 +27,18 @@ def test_markdown(cli: Cli) -> None:
     assert (cli.path / "out.md").read_text(encoding="utf-8").startswith("## RAG quality: no tests")
 
 
+def test_any_format_by_its_name(cli: Cli) -> None:
+    score = '{"metric": "mrr", "tier": "retrieval", "value": 0.5}'
+    results = f'[{{"test": "t[a]", "outcome": "failed", "scores": [{score}]}}]'
+    cli.write("run.json", RUN.replace("[]", results))
+    for name in ("csv", "json", "history", "markdown"):
+        assert cli("report", "run.json", "-o", f"out.{name}", "--format", name).code == 0
+    assert ",mrr,0.5," in (cli.path / "out.csv").read_text(encoding="utf-8-sig")
+    assert json.loads((cli.path / "out.json").read_text(encoding="utf-8"))["results"][0]["test"] == "t[a]"
+    assert cli("history", "out.history", "--json").data[0]["run"]["id"] == "r"
+    assert "no report format 'pdf'" in cli("report", "run.json", "-o", "out", "--format", "pdf").err
+
+
 def test_what_cannot_be_is_told(cli: Cli) -> None:
     cli.write("run.json", RUN.replace("ragbench-report", "other"))
     done = cli("report", "run.json", "-o", "page.html")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from pytest_ragbench.clean import clean
 from pytest_ragbench.cli.shared import Exit, emit, json_option, settings_of
-
-if TYPE_CHECKING:
-    from pytest_ragbench.gates.baseline import Comparison
-    from pytest_ragbench.gates.verdicts import Verdict
+from pytest_ragbench.gates.baseline import Comparison, compare_all
+from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
+from pytest_ragbench.report.earlier import read_baseline
+from pytest_ragbench.report.writing import as_dict
 
 
 @click.command()
@@ -43,12 +44,6 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
       ragbench compare main.json branch.json --gate "faithfulness no worse than baseline"
       ragbench compare main feature/chunking --history runs.sqlite
     """
-    from pytest_ragbench.gates.baseline import compare_all
-    from pytest_ragbench.gates.rules import parse_rule
-    from pytest_ragbench.gates.verdicts import Conditions, evaluate
-    from pytest_ragbench.report.earlier import read_baseline
-    from pytest_ragbench.report.writing import as_dict
-
     rules = [parse_rule(text) for text in gates]
     if history is None and not (Path(old).exists() and Path(new).exists()):
         configured = settings_of({}).history
@@ -69,8 +64,6 @@ def command(old: str, new: str, history: Path | None, gates: tuple[str, ...], as
 
 
 def _text(found: list[Comparison], verdicts: list[Verdict]) -> str:
-    from pytest_ragbench.clean import clean
-
     lines = [f"{verdict.outcome:<10} {verdict.rule.text}   {verdict.reason}" for verdict in verdicts]
     lines += [line for comparison in found for line in comparison.lines()]
     return "\n".join(clean(line) for line in lines) or "the two runs have no metric in common"

@@ -16,6 +16,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.figures import known
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.layout import aligned, cut, pad
 from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.writing import as_dict
 
@@ -88,8 +89,6 @@ def _means(run: RunReport) -> dict[str, float]:
 
 def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
     """A line for each run, and below them one for each metric with its means as bars."""
-    from pytest_ragbench.report.layout import aligned, cut, pad
-
     if not runs:
         return "no runs"
     columns = shutil.get_terminal_size((100, 24)).columns

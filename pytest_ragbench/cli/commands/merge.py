@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
-
-if TYPE_CHECKING:
-    from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.gates.rules import Rule
-    from pytest_ragbench.model.report import RunReport
-    from pytest_ragbench.settings import Settings
+from pytest_ragbench.gates.deciding import RunGates
+from pytest_ragbench.gates.rules import Rule, parse_rule, parse_rules
+from pytest_ragbench.metrics.registry import TIERS
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.report.earlier import read_baseline
+from pytest_ragbench.report.merging import merge, read_shards, summary_of
+from pytest_ragbench.report.summary import call_lines, table
+from pytest_ragbench.report.writing import as_dict
+from pytest_ragbench.settings import Settings
 
 
 @click.command()
@@ -59,9 +61,6 @@ def command(
       pytest tests/rag --ragbench-json shard2.json --ragbench-no-gates ...   # on another
       ragbench merge shard1.json shard2.json --shards 2 -o merged.json
     """
-    from pytest_ragbench.report.merging import merge, read_shards
-    from pytest_ragbench.report.writing import as_dict
-
     settings = settings_of({})
     held = _gates(settings, [] if no_gates else _rules(settings, gates), baseline)
     merged = merge(read_shards(reports), newest=newest, expected=shards, mixed=mixed, gates=held)
@@ -77,8 +76,6 @@ def command(
 
 
 def _gates(settings: Settings, rules: list[Rule], baseline: str | None) -> RunGates | None:
-    from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.report.earlier import read_baseline
 
     old = baseline or settings.gating.baseline
     if not rules and not old:
@@ -88,7 +85,6 @@ def _gates(settings: Settings, rules: list[Rule], baseline: str | None) -> RunGa
 
 
 def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
-    from pytest_ragbench.gates.rules import parse_rule, parse_rules
 
     own = [parse_rule(text) for text in typed]
     names = {rule.name for rule in own}
@@ -96,9 +92,6 @@ def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
 
 
 def _shown(merged: RunReport, lines: list[str], output: Path | None) -> Iterator[str]:
-    from pytest_ragbench.metrics.registry import TIERS
-    from pytest_ragbench.report.merging import summary_of
-    from pytest_ragbench.report.summary import call_lines, table
 
     summary = summary_of(merged)
     if summary.rows:

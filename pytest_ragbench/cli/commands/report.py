@@ -9,7 +9,12 @@ import click
 from pytest_ragbench.cli.shared import json_option, note, print_json
 from pytest_ragbench.languages import DEFAULT, known_languages
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.report.formats import ReportContext, find_format
+from pytest_ragbench.report.history import History
+from pytest_ragbench.report.html import write_html
 from pytest_ragbench.report.reading import read_report
+
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 @click.command("report")
@@ -44,10 +49,16 @@ from pytest_ragbench.report.reading import read_report
 @click.option(
     "--lang", type=click.Choice(known_languages()), default=DEFAULT, help="Of the explanations of metrics."
 )
+@click.option(
+    "--format",
+    "name",
+    metavar="NAME",
+    help="Any format of `pytest --ragbench-report`: csv, history, or one that an installed package adds.",
+)
 @json_option
 def command(
     run: Path, output: Path, trend: tuple[Path, ...], history: Path | None, baseline: Path | None, lang: str,
-    as_json: bool,
+    name: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a report, for the browser or in Markdown, from RUN, a file that `pytest --ragbench-json` wrote.
 
@@ -55,26 +66,26 @@ def command(
     Example:
       ragbench report run.json -o report.html
       ragbench report run.json -o summary.md
+      ragbench report run.json -o scores.csv --format csv
     """
-    from pytest_ragbench.report.html import write_html
-
-    if output.suffix.lower() == ".md":
-        from pytest_ragbench.report.markdown import markdown_report
-
-        text = markdown_report(read_report(run))
-        output.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        _say(output, as_json)
-        return
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: a report ends in .html, or in .md for Markdown")
+    name = name or _BY_SUFFIX.get(output.suffix.lower())
+    if name is None:
+        raise UsageError(
+            f"{output}: a report ends in .html, or in .md for Markdown; for others give --format"
+        )
     report = read_report(run)
-    earlier = sorted((read_report(path) for path in trend), key=lambda report: report.run.started)
-    if history is not None:
-        from pytest_ragbench.report.history import History
-
-        earlier = History(history).runs(before=report.run.started) + earlier
     old = read_report(baseline) if baseline else None
-    write_html(output, report, trend=earlier, baseline=old, lang=lang)
+    if name == "html":
+        earlier = sorted((read_report(path) for path in trend), key=lambda each: each.run.started)
+        if history is not None:
+            earlier = History(history).runs(before=report.run.started) + earlier
+        write_html(output, report, trend=earlier, baseline=old, lang=lang)
+    else:
+        context = ReportContext(report.run, lang=lang, history=history, baseline=lambda: old)
+        written = find_format(name)(output, context)
+        for result in report.results:
+            written.add(result)
+        written.finish(report)
     _say(output, as_json)
 
 

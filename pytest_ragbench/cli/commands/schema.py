@@ -6,6 +6,7 @@ import click
 
 from pytest_ragbench.cli.shared import print_json
 from pytest_ragbench.report.schema import report_schema
+from pytest_ragbench.specs.model import json_schema
 
 
 @click.command()
@@ -22,6 +23,4 @@ def command(of: str) -> None:
     if of == "report":
         print_json(report_schema())
         return
-    from pytest_ragbench.specs.model import json_schema
-
     print_json(json_schema())
