@@ -70,10 +70,16 @@ class RemoteCoordinator:
         return 0.0
 
     async def take(self, digest: str) -> bool:
-        return bool(await self._ask("take", digest))
+        try:
+            return bool(await self._ask("take", digest))
+        except Lost:
+            return True
 
     async def claim_tests(self, numbers: Collection[int]) -> set[int]:
-        return set(await self._ask("claim_tests", sorted(numbers)))
+        try:
+            return set(await self._ask("claim_tests", sorted(numbers)))
+        except Lost:
+            return set()
 
     def note(self, event: Event) -> None:
         self._tell("note", event)

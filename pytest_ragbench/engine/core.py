@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import json
 import os
 import socket
 import threading
@@ -18,38 +17,31 @@ import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from pytest_ragbench.engine.budget import Caps
 from pytest_ragbench.engine.calls import Adapter, Adapters, Call, Following, Sender
 from pytest_ragbench.engine.client import RemoteCoordinator
-from pytest_ragbench.engine.coordinator import Coordinator, Event, Failure, Kept, Lost, Reply
-from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
+from pytest_ragbench.engine.coordinator import Coordinator, Event
+from pytest_ragbench.engine.fetching import Fetcher
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.local import LocalCoordinator
-from pytest_ragbench.engine.lookahead import Guessed, looking_ahead
+from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.permits import Clock, Permits, Sleep
-from pytest_ragbench.engine.prices import Price, Prices
+from pytest_ragbench.engine.prices import Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
-from pytest_ragbench.engine.requests import Fetched, Obtained, Request
+from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.running import AsyncCallable, Running
-from pytest_ragbench.engine.sending import CountingSender
 from pytest_ragbench.engine.server import Server
 from pytest_ragbench.engine.store import Store
 from pytest_ragbench.engine.usage import UsageSums
 from pytest_ragbench.engine.wire import Address
-from pytest_ragbench.model.errors import Unscored
-from pytest_ragbench.model.scores import Usage
 
 __all__ = ["Engine", "Limits"]
 
 T = TypeVar("T")
-
-_WARM = 300
-"""After so many stored replies in a row, the next are expected to be stored, too."""
 
 _ANSWER_S = 30.0
 """To wait for the coordinator's word about a guess, and for a store that is locked."""
@@ -121,7 +113,7 @@ class Engine:
         self._lock = threading.Lock()
         self._running: Running | None = None
         self._closed = False
-        self._stored_in_a_row = _WARM
+        self._fetcher: Fetcher | None = None
         self._usage = UsageSums()
         _engines.add(self)
 
@@ -187,45 +179,8 @@ class Engine:
         running = self._start()
         if asyncio.get_running_loop() is not running.thread.loop:
             return await self.bring(self.fetch(request))
-        if request.scope == "none":
-            return await self._fetch_unshared(request, running)
-        return await self._fetch_shared(request, running)
-
-    async def _fetch_shared(self, request: Request[T], running: Running) -> Fetched[T]:
-        coordinator, ahead = running.coordinator, looking_ahead.get()
-        identity = identity_of(request, self._run_id)
-        digest = digest_of_text(identity)
-        guessed = None if ahead else await self._prefetched(digest, running)
-        got = guessed.got if guessed is not None else None
-        flight, launched, was_guess = running.flights.get(digest), False, False
-        if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
-            got = self._read(request, kept)  # without the detour of a flight that others could join
-        joined = got is None
-        if got is None:
-            if flight is None or flight.abandoned:
-                launched = True
-                flight = running.launch(digest, self._obtain(request, identity, digest, running), ahead)
-            was_guess = flight.ahead and not ahead
-            if not ahead:
-                flight.ahead = False  # what it takes is this test's from now on
-            got = await flight.join()
-        # Of all workers' tests, what a guess took is put down to the first that comes for it.
-        first = ahead or launched
-        if not first and (guessed is not None or was_guess):
-            first = not coordinator.shared or await coordinator.take(digest)
-        if self._recorder is not None and not ahead:
-            self._recorder.note(request, got.text, coordinator.note)
-        value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
-        if first and (launched or was_guess) and not got.cached:
-            return Fetched(value, got.usage, got.duration)
-        if first and guessed is not None:
-            return Fetched(value, guessed.usage, guessed.duration)
-        if first and got.paid_in_run and coordinator.shared and not ahead:
-            return Fetched(value, self._handed_over(request, got.usage), got.duration)
-        if not ahead:
-            saved = got.usage.prompt_tokens, got.usage.completion_tokens
-            coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
-        return Fetched(value, cached=True)
+        assert self._fetcher is not None
+        return await self._fetcher.fetch(request)
 
     def replays(self, kind: str) -> bool:
         """Whether requests of this kind are answered from a recording, so that nobody is asked."""
@@ -371,6 +326,15 @@ class Engine:
             if self._running is None:
                 thread = LoopThread("ragbench-engine")
                 self._running = Running(thread, self._coordinator(thread.loop), Adapters(self))
+                self._fetcher = Fetcher(
+                    self._running,
+                    self._run_id,
+                    self._limits,
+                    self._prices,
+                    self._recorder,
+                    self._sleep,
+                    self._clock,
+                )
             return self._running
 
     def _coordinator(self, loop: asyncio.AbstractEventLoop) -> Coordinator:
@@ -409,80 +373,9 @@ class Engine:
 
         return Request(call.kind, call.provider, call.key, send or by_adapter, read, call.scope, call.failure)
 
-    async def _prefetched(self, digest: str, running: Running) -> Guessed | None:
-        try:
-            return running.prefetched.take(digest)
-        except Exception:
-            if running.coordinator.shared:  # others have been told, too: a rerun is to ask anew
-                await running.coordinator.take(digest)
-            raise
-
-    async def _obtain(self, request: Request[T], identity: str, digest: str, running: Running) -> Obtained[T]:
-        """The reply that is kept, or that somebody fetches; or fetch it."""
-        coordinator, flight, unreadable = running.coordinator, running.flights[digest], None
-        while True:
-            try:
-                found = await coordinator.claim(digest, ahead=flight.ahead, unreadable=unreadable)
-            except Lost as lost:
-                raise request.failure(str(lost), code="cancelled") from None
-            if found is None:
-                break
-            if isinstance(found, Failure):
-                raise request.failure(found.message, code=found.code)
-            if (got := self._read(request, found)) is not None:
-                return got
-            unreadable = found.text
-        flight.give_up = lambda: coordinator.publish(digest, None)
-        self._stored_in_a_row = 0
-        sender = self._sender(request, running, len(identity))
-        running.sending[digest] = sender
-        outcome: Reply | Failure | None = None
-        try:
-            text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
-            value = request.read(json.loads(text))
-            outcome = self._reply(request, digest, text, sender)
-        except BaseException as error:
-            if flight.ahead and _used_up(error):
-                outcome = Failure(str(error), getattr(error, "code", "error"))
-            if isinstance(error, Exception):
-                coordinator.note(Event("failed", request.kind))
-            raise
-        finally:
-            running.sending.pop(digest, None)
-            if outcome is not None or not flight.abandoned:
-                coordinator.publish(digest, outcome)
-        return Obtained(text, value, sender.usage, sender.duration)
-
-    def _reply(self, request: Request[Any], digest: str, text: str, sender: CountingSender) -> Reply:
-        run = self._run_id if request.scope == "run" else None
-        now, used = time.time(), sender.usage
-        tokens = used.prompt_tokens, used.completion_tokens
-        return Reply(
-            digest,
-            request.kind,
-            request.provider,
-            run,
-            now,
-            now,
-            text,
-            *tokens,
-            sender.duration,
-            self._run_id,
-        )
-
     @property
     def _is_warm(self) -> bool:
-        return self._stored_in_a_row >= _WARM
-
-    def _read(self, request: Request[T], kept: Kept) -> Obtained[T] | None:
-        """None where the payload can't be read: whatever it is that it lacks, it is as good as absent."""
-        try:
-            value = request.read(json.loads(kept.text))
-        except Exception:
-            return None
-        self._stored_in_a_row += 1
-        usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
-        return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=kept.yours)
+        return self._fetcher is None or self._fetcher.is_warm
 
     def _replayed(self, request: Request[T]) -> Fetched[T]:
         assert self._replay is not None
@@ -493,45 +386,10 @@ class Engine:
             event = Event("failed", request.kind)
             raise
         finally:
-            if not ahead:
-                self._start().coordinator.note(event)
+            if not ahead:  # from any thread
+                running = self._start()
+                running.thread.loop.call_soon_threadsafe(running.coordinator.note, event)
         return Fetched(value, cached=True)
-
-    async def _fetch_unshared(self, request: Request[T], running: Running) -> Fetched[T]:
-        sender = self._sender(request, running, len(repr(request.key)))
-        try:
-            payload = await request.fetch(sender)
-            value = request.read(payload)
-        except Exception:
-            running.coordinator.note(Event("failed", request.kind))
-            raise
-        if self._recorder is not None and not looking_ahead.get():
-            text = payload_text(payload, f"reply to a request ({request.kind})")
-            self._recorder.note(request, text, running.coordinator.note)
-        return Fetched(value, sender.usage, sender.duration)
-
-    def _sender(self, request: Request[Any], running: Running, size: int) -> CountingSender:
-        return CountingSender(
-            request,
-            running.coordinator,
-            self._limits.get(request.provider, _DEFAULT_LIMITS),
-            lambda: self._price(request),
-            size=size,
-            sleep=self._sleep,
-            clock=self._clock,
-            urgent=not looking_ahead.get(),
-        )
-
-    def _handed_over(self, request: Request[Any], usage: Usage) -> Usage:
-        """What another worker's guess took, put down to the test that it was made for; the run's sums have
-        counted it, and the calls were more than one only where one had to be asked again.
-        """
-        price = self._price(request) if usage.tokens else None
-        cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
-        return Usage(1, usage.prompt_tokens, usage.completion_tokens, cost)
-
-    def _price(self, request: Request[Any]) -> Price | None:
-        return None if request.model is None else self._prices(request.provider, request.model)
 
     def _forget(self) -> None:
         """In a forked child: all that runs is the parent's."""
@@ -540,22 +398,6 @@ class Engine:
         self._lock = threading.Lock()
         self._running = None
         self._usage = UsageSums()
-
-
-_DEFAULT_LIMITS = Limits()
-
-
-def _own_value(request: Request[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
-    """Each has a value of its own to change. That of a guess stays whole for the test which comes for it."""
-    if joined:
-        return request.read(json.loads(got.text))
-    return deepcopy(got.value) if ahead else got.value
-
-
-def _used_up(error: BaseException) -> bool:
-    """Whether asking again would take as many attempts, and most likely be as useless."""
-    quick = ("unavailable", "cancelled", "budget", "insufficient_quota")
-    return isinstance(error, Unscored) and error.code not in quick
 
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()

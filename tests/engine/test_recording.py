@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -228,21 +227,20 @@ def test_a_line_that_somebody_has_changed_is_an_error_that_names_it(tape: Path, 
     assert caught.value.code == "bad_recording"
 
 
-def _note_many(tape: Path, first: int) -> None:
-    recorder = Recorder(tape)
-    for number in range(first, first + 50):
-        recorder.note(request({"input": number}), json.dumps("x" * 20_000))
-
-
-def test_processes_may_write_at_once(tape: Path) -> None:
-    workers = [
-        multiprocessing.get_context("fork").Process(target=_note_many, args=(tape, n * 50)) for n in range(3)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert merge(tape).total == 150
+def test_what_workers_get_is_written_by_the_controller(
+    make_engine: Callable[..., Engine], make_team: Callable[..., list[Engine]], tape: Path
+) -> None:
+    service = Service()
+    controller, *_ = team = make_team(2, recorder=Recorder(tape))
+    address = team[1]._controller
+    workers = [make_engine(store=None, controller=address, recorder=Recorder(tape)) for _ in range(2)]
+    for number, worker in enumerate(workers):
+        for each in (*range(number * 10, number * 10 + 20), "x" * 20_000):
+            worker.wait(worker.fetch(service.ask(each)))
+        worker.settle()
+    controller.close()
+    assert merge(tape).total == 31
+    assert service.calls == 31
 
 
 @given(JSON, JSON)

@@ -1,0 +1,217 @@
+"""Fetching: what is at hand, what is under way, or what has to be asked; and whose test it counts for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from pytest_ragbench.engine.coordinator import Event, Failure, Kept, Lost, Reply
+from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
+from pytest_ragbench.engine.limits import Limits
+from pytest_ragbench.engine.lookahead import Guessed, looking_ahead
+from pytest_ragbench.engine.permits import Clock, Sleep
+from pytest_ragbench.engine.prices import Price, Prices
+from pytest_ragbench.engine.recording import Recorder
+from pytest_ragbench.engine.requests import Fetched, Obtained, Request
+from pytest_ragbench.engine.running import Running
+from pytest_ragbench.engine.sending import CountingSender
+from pytest_ragbench.model.errors import Unscored
+from pytest_ragbench.model.scores import Usage
+
+T = TypeVar("T")
+
+_WARM = 300
+"""After so many stored replies in a row, the next are expected to be stored, too."""
+_DEFAULT_LIMITS = Limits()
+
+
+class Fetcher:
+    """Fetches for one running engine, on its loop. ``limits`` may change meanwhile."""
+
+    def __init__(
+        self,
+        running: Running,
+        run_id: str,
+        limits: Mapping[str, Limits],
+        prices: Prices,
+        recorder: Recorder | None,
+        sleep: Sleep,
+        clock: Clock,
+    ) -> None:
+        self._running = running
+        self._coordinator = running.coordinator
+        self._run_id = run_id
+        self._limits = limits
+        self._prices = prices
+        self._recorder = recorder
+        self._sleep = sleep
+        self._clock = clock
+        self._stored_in_a_row = _WARM
+
+    @property
+    def is_warm(self) -> bool:
+        """The replies are stored, all of late: the next are expected to be stored, too."""
+        return self._stored_in_a_row >= _WARM
+
+    async def fetch(self, request: Request[T]) -> Fetched[T]:
+        """See :meth:`pytest_ragbench.engine.core.Engine.fetch`; on the engine's loop."""
+        if request.scope == "none":
+            return await self._fetch_unshared(request)
+        running, coordinator, ahead = self._running, self._coordinator, looking_ahead.get()
+        identity = identity_of(request, self._run_id)
+        digest = digest_of_text(identity)
+        guessed = None if ahead else await self._prefetched(digest)
+        got = guessed.got if guessed is not None else None
+        flight, launched, was_guess = running.flights.get(digest), False, False
+        if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
+            got = self._read(request, kept)  # without the detour of a flight that others could join
+        joined = got is None
+        if got is None:
+            if flight is None or flight.abandoned:
+                launched = True
+                flight = running.launch(digest, self._obtain(request, identity, digest), ahead)
+            was_guess = flight.ahead and not ahead
+            if not ahead:
+                flight.ahead = False  # what it takes is this test's from now on
+            got = await flight.join()
+        # Of all workers' tests, what a guess took is put down to the first that comes for it.
+        first = ahead or launched
+        if not first and (guessed is not None or was_guess):
+            first = not coordinator.shared or await coordinator.take(digest)
+        if self._recorder is not None and not ahead:
+            self._recorder.note(request, got.text, coordinator.note)
+        value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
+        if first and (launched or was_guess) and not got.cached:
+            return Fetched(value, got.usage, got.duration)
+        if first and guessed is not None:
+            return Fetched(value, guessed.usage, guessed.duration)
+        if first and got.paid_in_run and coordinator.shared and not ahead:
+            return Fetched(value, self._handed_over(request, got.usage), got.duration)
+        if not ahead:
+            saved = got.usage.prompt_tokens, got.usage.completion_tokens
+            coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
+        return Fetched(value, cached=True)
+
+    async def _prefetched(self, digest: str) -> Guessed | None:
+        try:
+            return self._running.prefetched.take(digest)
+        except Exception:
+            if self._coordinator.shared:  # others have been told, too: a rerun is to ask anew
+                await self._coordinator.take(digest)
+            raise
+
+    async def _obtain(self, request: Request[T], identity: str, digest: str) -> Obtained[T]:
+        """The reply that is kept, or that somebody fetches; or fetch it."""
+        running, coordinator, unreadable = self._running, self._coordinator, None
+        flight = running.flights[digest]
+        while True:
+            try:
+                found = await coordinator.claim(digest, ahead=flight.ahead, unreadable=unreadable)
+            except Lost as lost:
+                raise request.failure(str(lost), code="cancelled") from None
+            if found is None:
+                break
+            if isinstance(found, Failure):
+                raise request.failure(found.message, code=found.code)
+            if (got := self._read(request, found)) is not None:
+                return got
+            unreadable = found.text
+        flight.give_up = lambda: coordinator.publish(digest, None)
+        self._stored_in_a_row = 0
+        sender = self._sender(request, len(identity))
+        running.sending[digest] = sender
+        outcome: Reply | Failure | None = None
+        try:
+            text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
+            value = request.read(json.loads(text))
+            outcome = self._reply(request, digest, text, sender)
+        except BaseException as error:
+            if flight.ahead and _used_up(error):
+                outcome = Failure(str(error), getattr(error, "code", "error"))
+            if isinstance(error, Exception):
+                coordinator.note(Event("failed", request.kind))
+            raise
+        finally:
+            running.sending.pop(digest, None)
+            if outcome is not None or not flight.abandoned:
+                coordinator.publish(digest, outcome)
+        return Obtained(text, value, sender.usage, sender.duration)
+
+    def _reply(self, request: Request[Any], digest: str, text: str, sender: CountingSender) -> Reply:
+        run = self._run_id if request.scope == "run" else None
+        now, used = time.time(), sender.usage
+        tokens = used.prompt_tokens, used.completion_tokens
+        return Reply(
+            digest,
+            request.kind,
+            request.provider,
+            run,
+            now,
+            now,
+            text,
+            *tokens,
+            sender.duration,
+            self._run_id,
+        )
+
+    def _read(self, request: Request[T], kept: Kept) -> Obtained[T] | None:
+        """None where the payload can't be read: whatever it is that it lacks, it is as good as absent."""
+        try:
+            value = request.read(json.loads(kept.text))
+        except Exception:
+            return None
+        self._stored_in_a_row += 1
+        usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
+        return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=kept.yours)
+
+    async def _fetch_unshared(self, request: Request[T]) -> Fetched[T]:
+        sender = self._sender(request, len(repr(request.key)))
+        try:
+            payload = await request.fetch(sender)
+            value = request.read(payload)
+        except Exception:
+            self._coordinator.note(Event("failed", request.kind))
+            raise
+        if self._recorder is not None and not looking_ahead.get():
+            text = payload_text(payload, f"reply to a request ({request.kind})")
+            self._recorder.note(request, text, self._coordinator.note)
+        return Fetched(value, sender.usage, sender.duration)
+
+    def _sender(self, request: Request[Any], size: int) -> CountingSender:
+        return CountingSender(
+            request,
+            self._coordinator,
+            self._limits.get(request.provider, _DEFAULT_LIMITS),
+            lambda: self._price(request),
+            size=size,
+            sleep=self._sleep,
+            clock=self._clock,
+            urgent=not looking_ahead.get(),
+        )
+
+    def _handed_over(self, request: Request[Any], usage: Usage) -> Usage:
+        """What another worker's guess took, put down to the test that it was made for; the run's sums have
+        counted it, and the calls were more than one only where one had to be asked again.
+        """
+        price = self._price(request) if usage.tokens else None
+        cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
+        return Usage(1, usage.prompt_tokens, usage.completion_tokens, cost)
+
+    def _price(self, request: Request[Any]) -> Price | None:
+        return None if request.model is None else self._prices(request.provider, request.model)
+
+
+def _own_value(request: Request[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
+    """Each has a value of its own to change. That of a guess stays whole for the test which comes for it."""
+    if joined:
+        return request.read(json.loads(got.text))
+    return deepcopy(got.value) if ahead else got.value
+
+
+def _used_up(error: BaseException) -> bool:
+    """Whether asking again would take as many attempts, and most likely be as useless."""
+    quick = ("unavailable", "cancelled", "budget", "insufficient_quota")
+    return isinstance(error, Unscored) and error.code not in quick
