@@ -63,6 +63,7 @@ def _of_file(file: Path, name: str) -> Iterator[Passage]:
         raise QuestionFileError(f"{file}: can't be read: {error.strerror}") from None
     number = 0
     for piece in _pieces(text):
+        # Headings and captions are too short to ask about.
         if sum(2 if east_asian_width(letter) in "WF" else 1 for letter in piece) >= MIN_COLUMNS:
             number += 1
             yield Passage(f"{name}#{number}", name, piece)
@@ -83,6 +84,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _cut(paragraph: str) -> Iterator[str]:
     while len(paragraph) > MAX_CHARACTERS:
+        # At the end of a sentence, or questions would be asked about half of one.
         ends = [match.end() for match in re.finditer(r"[.!?。！？]\s*|\n", paragraph[:MAX_CHARACTERS])]
         at = ends[-1] if ends else MAX_CHARACTERS
         yield paragraph[:at].strip()

@@ -75,6 +75,7 @@ async def generate(
     plan = _plan(passages, kinds, seed)
     while len(generated.questions) < count:
         missing = count - len(generated.questions)
+        # Half of what is missing at a time: each call writes several questions, and some are rejected.
         turn = [wanted for _, wanted in zip(range(max(1, missing // 2)), plan, strict=False)]
         if not turn:
             break
@@ -119,6 +120,7 @@ async def _take(
     draft: _Draft, judge: Judge, embedder: Embedder | None, vectors: list[Any], generated: Generated
 ) -> None:
     text = draft.case.question.strip()
+    # Letters only, so that punctuation and case don't make another question.
     known = {_folded(question.question) for question in generated.questions}
     if not text or _folded(text) in known:
         generated.rejected.append((text, "asked already" if text else "blank"))
@@ -147,6 +149,7 @@ async def _fault(draft: _Draft, judge: Judge) -> str:
     wants_none = draft.kind == "unanswerable"
     if not wants_none and not answer:
         return "it has no answer"
+    # Checked before the judge is asked: the writer itself says which passages it used.
     if draft.kind == "multi" and len(set(case.chunks)) < 2:
         return "one passage is enough"
     texts = tuple(passage.text for passage in draft.passages)
@@ -158,6 +161,7 @@ async def _fault(draft: _Draft, judge: Judge) -> str:
 
 def _question(draft: _Draft) -> Question:
     case = draft.case
+    # A writer that names no passage may have used any of them.
     numbers = list(dict.fromkeys(case.chunks)) or list(range(1, len(draft.passages) + 1))
     used = [draft.passages[number - 1] for number in numbers]
     unanswerable = draft.kind == "unanswerable"
@@ -190,6 +194,7 @@ async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int
     found = []
     for question, answered in zip(questions, answers, strict=True):
         texts = dict.fromkeys(text.strip() for text in answered.reply.questions if text.strip())
+        # Models like to repeat the question as its first variant.
         others = [text for text in texts if _folded(text) != _folded(question.question)][:count]
         for number, text in enumerate(others, start=1):
             found.append(_variant(question, text, number))

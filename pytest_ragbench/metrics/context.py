@@ -46,10 +46,12 @@ def _adapt_target(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
 async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]:
     """Whether each chunk is useful, in rank order. One judge call for all; blank chunks are not sent."""
     chunks = contexts_of(sample)
+    # A blank chunk is useless by definition, and a judge asked about it may say anything.
     places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
     text = getattr(sample, _target(sample, target)) or ""
     reply = await tools.ask(JudgeChunks(sample.question, text, tuple(chunks[place] for place in places)))
     found = dict(zip(places, reply.in_order(), strict=True))
+    # By probability, evidence has a P(yes) for every chunk, so that the mean counts all of them.
     blank = 0.0 if tools.verdicts == "probability" else None
     return [
         Finding(head(chunk), said.verdict, said.reason, place + 1, said.probability)
@@ -294,6 +296,7 @@ async def context_entity_recall(
         ]
         value = verdicts.share(verdicts_of(findings), "entities")
     else:
+        # Both sides are extracted in the same way, or spelling decides which entities match.
         there = tuple(chunk for chunk in chunks if chunk.strip())
         ours, theirs = await asyncio.gather(
             tools.ask(ExtractEntities((sample.reference or "",))), tools.ask(ExtractEntities(there))
@@ -342,6 +345,7 @@ async def context_sentence_relevancy(sample: RagSample, tools: Tools) -> Score:
     context relevancy before 0.1.12 (July 2024).
     """
     chunks = contexts_of(sample)
+    # The denominator is counted here: a judge that copies freely must not change it.
     everything = [sentence for chunk in chunks for sentence in sentences(chunk)]
     if not everything:
         return tools.score(sample, 0.0, reason="the chunks have no sentences")

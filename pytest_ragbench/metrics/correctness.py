@@ -48,6 +48,7 @@ def _adapt_correctness(sample: RagSample, options: Mapping[str, Any]) -> Mapping
             "answer_correctness: weights must be two numbers, not negative and not both 0, "
             f"of the claims and of the similarity; got {weights!r}"
         )
+    # Without weight for the claims only the embedder is asked.
     if factual == 0:
         return {"tasks": (), "embedder": True}
     return {"embedder": similarity > 0}
@@ -88,6 +89,7 @@ async def answer_correctness(
         Above 1 recall weighs more, below 1 precision.
     """
     answer, reference = sample.answer or "", sample.reference or ""
+    # As declared in _adapt_correctness: no claims are needed.
     if float(weights[0]) == 0:
         cosine = await _similarity(tools, answer, reference)
         return tools.score(sample, cosine, reason="similarity only", similarity=cosine)
@@ -97,6 +99,7 @@ async def answer_correctness(
     if not wanted:
         raise _no_reference_claims("answer_correctness")
     if not claims:
+        # An answer that claims nothing misses every claim of the reference: F = 0, without a call.
         missed = [Finding(claim, False, "not in the answer") for claim in wanted]
         return tools.score(
             sample, 0.0, reason="no claims in the answer", evidence=missed, tp=0, fp=0, fn=len(wanted), f=0.0
@@ -185,6 +188,7 @@ async def factual_correctness(
 
     ours: list[Finding] = []
     theirs: list[Finding] = []
+    # Both directions at once: their calls don't depend on each other.
     if mode == "f1":
         ours, theirs = await asyncio.gather(precision(), recall())
     elif mode == "precision":
@@ -250,6 +254,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
         )
     if not claims:
         raise UndefinedScore("noise_sensitivity is undefined: no claims in the answer", code="no_claims")
+    # First against the reference: chunks matter only for claims that are wrong.
     right = await verify(tools, claims, (sample.reference or "",), sample.question)
     ok = verdicts_of(right)
     wrong = [place for place, good in enumerate(ok) if not good]

@@ -38,6 +38,7 @@ DISAGREEMENT = "the two ratings are more than half the scale apart"
 def _scale(name: str, grades: Any) -> IntegerScale:
     try:
         values = [int(grade) for grade in grades]
+        # One step for all grades, so that normalised values are evenly spaced as well.
         steps = {after - before for before, after in pairwise(values)}
         if len(steps) != 1 or list(grades) != values:
             raise ValueError
@@ -80,6 +81,7 @@ async def _averaged(
     both = await asyncio.gather(
         *(tools.ask(task, second=place > 0) for place, task in enumerate(tasks)), return_exceptions=True
     )
+    # Both calls are awaited even where one fails: the other is paid for and may do.
     failures = [reply for reply in both if isinstance(reply, BaseException)]
     replies = [reply for reply in both if not isinstance(reply, BaseException)]
     for failure in failures:
@@ -93,6 +95,7 @@ async def _averaged(
         Finding(f"rating {reply.rating} of {scale}", None, reply.reason, value=scale.normalised(reply.rating))
         for reply in replies
     ]
+    # The reason shown is that of the lower rating, which has to be explained.
     worse = min(replies, key=lambda reply: reply.rating)
     score = tools.score(
         sample, result.value, reason=worse.reason, evidence=findings, evidence_title="ratings", votes=2,
@@ -216,6 +219,7 @@ async def context_relevance(
 
     if per == "all":
         return await _once_or_twice(sample, tools, steps, task(chunks), mode, require_both)
+    # Blank chunks rate 0 without a call, but count in the mean.
     places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
     parts = await asyncio.gather(
         *(
@@ -374,6 +378,7 @@ async def aspect(
         Finding("yes" if reply.verdict else "no", reply.verdict == (direction == "higher"), reply.reason)
         for reply in replies
     ]
+    # The reason of a vote on the winning side, or it would contradict the value.
     deciding = next((reply.reason for reply in replies if reply.verdict == bool(vote.value)), "")
     split = f" ({vote.yes}:{vote.no})" if votes > 1 else ""
     return tools.score(

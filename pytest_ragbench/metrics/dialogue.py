@@ -67,7 +67,9 @@ async def cache_hit_rate(
 
     asked = [sample.question for sample in samples]
     stored = asked if cache is None else list(cache)
+    # Each question is in the default cache itself; it must not hit itself.
     same = list(range(len(asked))) if cache is None else [_place(text, stored) for text in asked]
+    # Equal questions are embedded once.
     distinct = list(dict.fromkeys([*asked, *stored]))
     vectors = dict(zip(distinct, await tools.embed(distinct), strict=True))
     best = dialogue.best_cosines_to_cache(
@@ -146,6 +148,7 @@ async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> 
         name: [turn for turn in turns if (turn.answer or "").strip()]
         for name, turns in _sessions(samples).items()
     }
+    # One answer can't contradict an earlier one.
     asked = {name: turns for name, turns in sessions.items() if len(turns) > 1}
     if not asked:
         raise UndefinedScore(

@@ -35,6 +35,7 @@ def _adapt_clusters(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]
     choice(name, "text", options.get("text", "question"), ("question", "answer", "reference"))
     choice(name, "distance", options.get("distance", "cosine"), ("cosine", "euclidean"))
     kind, labels = _kind(items), options.get("labels")
+    # Only samples can carry a cluster themselves.
     if labels is None and kind != "samples":
         raise UsageError(f"{name} of {kind} need labels=[...], the cluster of each")
     if labels is not None and len(labels) != len(items):
@@ -149,6 +150,7 @@ async def silhouette(
 
     vectors, names = await _clusters(items, tools, labels, text)
     found = clusters.silhouette(vectors, names, distance=distance)
+    # The evidence names the ten texts that are nearest to another cluster.
     worst = sorted(range(len(names)), key=lambda place: found.samples[place])[:10]
     findings = [
         Finding(

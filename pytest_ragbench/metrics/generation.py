@@ -74,6 +74,7 @@ async def faithfulness(
             )
         return tools.score(sample, on_no_claims, reason="no claims in the answer")
     contexts = tuple(sample.contexts or ())
+    # Claims without any chunk are unsupported; no judge is needed to see that.
     if not any(context.strip() for context in contexts):
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
         return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
@@ -99,6 +100,7 @@ async def _verified(
             for claim, verdict in zip(claims, answered.reply.in_order(), strict=True)
         ]
     assert callable(verifier)
+    # In a thread: a model of the user's may take seconds and must not hold up other calls.
     chances = [float(chance) for chance in await asyncio.to_thread(verifier, claims, contexts)]
     if len(chances) != len(claims) or not all(0 <= chance <= 1 for chance in chances):
         raise JudgeError(
@@ -188,6 +190,7 @@ async def answer_relevancy(
 
     matrix = await tools.embed([sample.question, *asked])
     cosines = [vectors.cosine(matrix[0], row) for row in matrix[1:]]
+    # In the order of the questions that are compared, not of the reply.
     flags = [kept[text].noncommittal for text in asked]
     value = verdicts.relevancy(cosines, flags, rule=noncommittal)
     findings = [

@@ -24,6 +24,7 @@ _NEEDS = ("context_urls", "relevant_urls")
 
 
 def _columns(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
+    # A blank URL stands for no document: it must not match another blank.
     relevant = [document_of(url) for url in sample.relevant_urls or () if url.strip()]
     return documents_of(sample.context_urls or ()), dict.fromkeys(relevant, 1.0)
 

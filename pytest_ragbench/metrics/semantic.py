@@ -26,6 +26,7 @@ async def semantic_similarity(sample: RagSample, tools: Tools, *, cutoff: float 
     value = vectors.cosine(matrix[0], matrix[1])
     cosine = value
     if cutoff is not None:
+        # The tolerance keeps float noise from deciding at the cutoff.
         value = float(cosine >= cutoff - 1e-9)
     return tools.score(
         sample, value, reason=f"the answer is not close to the reference: {sample.reference}", cosine=cosine

@@ -74,6 +74,7 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
     fold_yo
         Read the Russian ё as е.
     """
+    # Registered here, because the decorator needs the docstring that was just made.
     metric(kind, tier="generation", needs=_NEEDS, bands=bands, adapt=_check_part)(rouge)
 
 

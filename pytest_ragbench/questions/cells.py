@@ -15,6 +15,7 @@ from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions.columns import QuestionWords
 from pytest_ragbench.questions.contexts import parse_contexts
 
+# Line ends first: ids in one cell of a spreadsheet are often a list with a line each.
 _SEPARATORS = ("\n", ";", "|", ",")
 
 
@@ -87,6 +88,7 @@ def relevance(value: Any) -> dict[str, float] | None:
         value = _written(value)
     if not isinstance(value, Mapping):
         return dict.fromkeys(_items(value), 1.0)
+    # A grade may be any finite number: qrels use -1 and 0 for documents judged not relevant.
     grades: dict[str, float] = {}
     for key, grade in value.items():
         try:
@@ -113,6 +115,7 @@ def tags(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, str) and not value.strip().startswith("["):
+        # Spreadsheets in Japanese and Chinese have full-width separators.
         value = re.sub(r"[;\n、，；]", ",", value)
     return tuple(dict.fromkeys(_items(value, (",",))))
 

@@ -52,6 +52,7 @@ _OPENED = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
 _DEEPEVAL = {"retrievalcontext", "actualoutput", "expectedoutput"}
 _SAVED_BY_DEEPEVAL = {"input", "expectedoutput", "sourcefile", "toolscalled"}
 # Unrelated names that are spelt much like ours.
+# Common names that are one or two letters away from a known one.
 _NOT_MISSPELT = {"content", "contents", "document", "contest", "references_url", "label"}
 _OUTPUT = re.compile(r"\[[^\]]+\] .*", re.DOTALL)
 """``[provider] prompt``: the header of the outputs in a CSV by promptfoo."""
@@ -150,6 +151,7 @@ def resolve(names: Sequence[str], mapped: Mapping[str, str]) -> Resolution:
                     f"or columns={{'metadata.{name}': {name!r}}} to keep it as it is"
                 )
             target = f"metadata.{_inner(name)}"
+        # What the caller maps explicitly decides; a second candidate by name is then only metadata.
         elif target in taken or (target == "answerable" and "should_abstain" in taken):
             target = f"metadata.{name}"
         fields[name] = target
@@ -230,6 +232,7 @@ def near_miss(name: str) -> str | None:
     if inner.startswith("__") or normal(inner) in _NOT_MISSPELT:
         return None
     words = _words(inner)
+    # A misspelt metric behind the word is found later, where the metrics are known.
     if len(words) > 1 and _close(words[0], "threshold"):
         return f"threshold_{'_'.join(words[1:])}"
     known = [other for spoken in known_names().values() for other in spoken]
@@ -258,6 +261,7 @@ def _alike(words: Sequence[str], others: Sequence[str]) -> bool:
 def _close(word: str, other: str) -> bool:
     if word == other or word.rstrip("s") == other.rstrip("s"):
         return True
+    # Short words are too close to each other: "id" is no typo of "qid".
     if min(len(word), len(other)) < 4 or abs(len(word) - len(other)) > 2:
         return False
     return SequenceMatcher(None, word, other, autojunk=False).ratio() >= 0.8

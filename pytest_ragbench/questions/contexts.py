@@ -16,6 +16,7 @@ _NUMPY = re.compile(rf"\[\s*{_LITERAL}(?:\s*{_LITERAL})+\s*\]", re.DOTALL)
 _LIST_START = re.compile(r"""\[(?:\s*\[)*\s*(?:[uUbBrR]?['"]|(?:None|nan|NaN|null)\b\s*[,\]])""")
 _LIST_THEN_TEXT = re.compile(rf"\[\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\]\s*\S", re.DOTALL)
 _ARRAY = re.compile(r"array\(\[.*\](?:,\s*dtype=[\w<>|']+)?\)", re.DOTALL)
+# What Python, JSON and pandas write for a missing value.
 _MISSING = {"none", "null", "nan", "<na>"}
 
 
@@ -49,6 +50,7 @@ def parse_contexts(cell: str) -> list[str]:
         )
     if _ARRAY.fullmatch(content):
         raise QuestionFileError("contexts are an array written by numpy: write a list (.tolist()) as JSON")
+    # A sentence in brackets is text; only a tuple that Python can read is a list.
     if content[0] == "(" and content[-1] == ")":
         value = _literal(content)
         return _texts(list(value)) if isinstance(value, tuple) and value else [cell]
@@ -64,6 +66,7 @@ def _bracketed(content: str, cell: str) -> list[str]:
         value = None
     if isinstance(value, list):
         return _texts(value)
+    # Before Python's own reading, which would join the strings of an array into one.
     if _NUMPY.fullmatch(content):
         return _numpy(content)
     value = _literal(content)
@@ -73,6 +76,7 @@ def _bracketed(content: str, cell: str) -> list[str]:
                 "contexts: a comma is missing between two strings of the list, which Python would join into one"
             )
         return _texts(value)
+    # A footnote as "[1] See below" is text; a list that can't be read is an error, or half of it would be scored.
     if _LIST_START.match(content) and not _LIST_THEN_TEXT.match(content):
         raise QuestionFileError(
             f"contexts begin like a list that can't be read to its end: {content[:40]!r}... Is it cut off, "

@@ -12,8 +12,10 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# Bytes that are looked at to suggest an encoding.
 _SAMPLE = 20_000
 _LETTERS = 3  # fewer say nothing about a script
+# The encodings that exports in Japanese and Russian, and Western Excel, still have.
 _CANDIDATES = ("cp932", "euc_jp", "cp1251", "koi8_r", "cp866", "cp1252")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u3000-\u303f\uff01-\uff5e]+")
 _CYRILLIC = re.compile(r"[А-ЯЁ]?[а-яё]*|[А-ЯЁ]+")
@@ -78,6 +80,7 @@ def _unmarked_utf16(data: bytes) -> str | None:
 
 
 def _advice(data: bytes, start: int, tried: str | None) -> str:
+    # UTF-8 up to this byte can't be chance once it has letters outside ASCII.
     if tried is None and not data[:start].isascii():
         return "What stands before it is UTF-8, so this byte seems damaged"
     likely = likely_encoding(data)

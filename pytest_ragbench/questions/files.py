@@ -37,6 +37,7 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
                 f"{shown_name(file)}: no questions: the directory has no {', '.join(suffixes)} file"
             )
         return found
+    # Before the pattern: a file name may hold brackets.
     if file.exists():
         return [file]
     if glob.has_magic(str(path)):
@@ -46,6 +47,7 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
                 f"{path}: no questions: no file matches the pattern (seen from {Path.cwd()})"
             )
         return found
+    # The most common mistake is a typo in the name, or another working directory: name both.
     beside = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
     likely = difflib.get_close_matches(file.name, beside, n=1)
     hint = f"; did you mean {likely[0]!r}?" if likely else ""

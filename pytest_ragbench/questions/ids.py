@@ -55,6 +55,7 @@ def test_ids(questions: Sequence[Question]) -> list[str]:
             )
             raise QuestionFileError(f"two questions have the id {question.id!r}: {places}")
     names = [test_id(question.id) for question in questions]
+    # Six digits nearly always suffice; more make a collision of hashes harmless.
     for digits in (_HASH_DIGITS, 16, 64):
         often = Counter(names)
         if max(often.values(), default=1) == 1:
@@ -106,6 +107,7 @@ def _cut(cleaned: str, columns: int, original: str) -> str:
     head = cleaned
     while _columns(head) > columns - _HASH_DIGITS - 1:
         head = head[:-1]
+    # Cut at the end of a word where that costs less than half of the id.
     at_word = head.rpartition("-")[0]
     if cleaned[len(head)] != "-" and len(at_word) * 2 > len(head):
         head = at_word

@@ -52,6 +52,7 @@ def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
         item if isinstance(item, Question) else Row(number, record_cells(item, number, source))
         for number, item in enumerate(_items(value, where), start=1)
     ]
+    # Ready-made questions keep their place among those that are mapped.
     mapped = [row for row in rows if isinstance(row, Row)]
     questions = iter(questions_from_rows(mapped, source))
     problems.raise_any()
@@ -63,6 +64,7 @@ def questions_from(value: Any, *, where: str = "questions") -> list[Question]:
 
 def _items(value: Any, where: str) -> Iterable[Any]:
     """The rows of any library's table, without importing the library."""
+    # By method names, so that no library has to be imported to find out whose table it is.
     for method, arguments in (("to_dicts", {}), ("to_dict", {"orient": "records"}), ("to_pylist", {})):
         if callable(getattr(value, method, None)) and not isinstance(
             value, Mapping

@@ -135,6 +135,7 @@ def mapper_of(reader: Reader, source: Source, needs: Collection[str] = ()) -> Ro
 def _check_arguments(delimiter: str | None, needs: Collection[str]) -> None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise UsageError(f"delimiter must be one character, as ';', got {delimiter!r}")
+    # A string is a collection of letters, each of which would be reported as an unknown field.
     if isinstance(needs, str):
         raise UsageError(f"needs must be a collection of fields, as ['reference'], got {needs!r}")
     for need in needs:

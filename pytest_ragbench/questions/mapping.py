@@ -129,6 +129,7 @@ class RowMapper:
             mapped = self._source.columns
             resolution = columns.resolve(names, mapped)
             key = self._source.key
+            # The primary key names rows of a table whose columns say nothing about ids.
             if key in names and "id" not in resolution.fields.values():
                 resolution = columns.resolve(names, {**mapped, "id": key})
             problems = [*resolution.problems]
@@ -248,6 +249,7 @@ def with_ids(drafts: Sequence[Draft], problems: Problems) -> list[Question]:
 
     A draft without an id gets one made of its question. Turns of one session are linked by ``previous``.
     """
+    # Ids are compared in NFC, since editors write й and が in either form.
     given: dict[str, list[Draft]] = {}
     unnamed: dict[str, list[Draft]] = {}
     for draft in drafts:
@@ -255,6 +257,7 @@ def with_ids(drafts: Sequence[Draft], problems: Problems) -> list[Question]:
             given.setdefault(unicodedata.normalize("NFC", draft.id), []).append(draft)
         else:
             unnamed.setdefault(draft.text, []).append(draft)
+    # Reported for all files together: ids must be unique in the run, not only in a file.
     for own, group in given.items():
         if len(group) > 1:
             problems.add(_file(group), f"id {own!r} is given more than once: {_places(group)}")

@@ -50,6 +50,7 @@ class Problems:
         if not self.found:
             return
         files = list(dict.fromkeys(location.file for location, _ in self.found))
+        # In the order of the files, since problems of ids come last but belong to early lines.
         ordered = sorted(self.found, key=lambda problem: (files.index(problem[0].file), problem[0].line))
         lines = list(dict.fromkeys(f"{location}: {message}" for location, message in ordered))
         if len(lines) == 1:
@@ -136,6 +137,7 @@ class Source:
             text = encodings.decode(self.data() if data is None else data, self.encoding)
         except encodings.WrongEncoding as error:
             self.stop(error.line, str(error))
+        # A blank file is an error: a run without questions must not be green.
         if not text.strip():
             self.stop(0, "the file is empty: no questions")
         return text

@@ -37,6 +37,7 @@ def columns_of(question: Question) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(question, name)
+        # False and empty are the defaults; leaving them out keeps files short and re-readable.
         if value is None or value is False or (name in ("tags", "thresholds") and not value):
             continue
         if name == "relevant_ids" and set(value.values()) <= {1.0}:
@@ -192,6 +193,7 @@ def _xlsx(rows: Sequence[Mapping[str, Any]]) -> bytes:
     import openpyxl
 
     header, cells = _table(rows)
+    # Cells are written one by one: append() would turn "=1+1" into a formula.
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "questions"

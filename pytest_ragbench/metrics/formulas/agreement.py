@@ -87,6 +87,7 @@ def consistency(
         chance = float((np.abs(unit[:, None] - unit) <= allowed + 1e-9).mean())
     else:
         allowed = 0.1 if delta is None else delta
+        # For two even draws in 0..1: P(|a - b| <= d) = 2d - d².
         chance = 1.0 if allowed >= 1 else 2 * allowed - allowed**2
     if not allowed >= 0:
         raise UsageError(f"delta must not be negative, got {delta!r}")
@@ -230,6 +231,7 @@ def cohen_kappa(
         case _:
             raise UsageError(f"weights must be linear, quadratic or None; got {weights!r}")
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    # Weighted disagreement that independent raters with the same margins would have.
     by_chance = float((cost * expected).sum())
     if by_chance == 0:
         raise UndefinedScore(
@@ -279,6 +281,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]], level: Level = "nominal
     if len(lengths) > 1:
         raise UsageError(f"every rater needs one entry for each item; got rows of {sorted(lengths)}")
     units = [[value for value in unit if not _missing(value)] for unit in zip(*ratings, strict=True)]
+    # A single rating has nothing to agree with.
     units = [unit for unit in units if len(unit) > 1]
     if not units:
         raise UndefinedScore("alpha: no item has two ratings", code="no_pairs")

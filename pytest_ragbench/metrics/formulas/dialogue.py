@@ -71,6 +71,7 @@ def best_cosines_to_cache(
     if not len(stored):
         return [None] * len(asked)
     best: list[float | None] = []
+    # At most 16 million cosines at a time (128 MB), however large the cache is.
     step = max(1, (1 << 24) // len(stored))
     for start in range(0, len(asked), step):
         near = cosine_matrix(asked[start : start + step], stored)

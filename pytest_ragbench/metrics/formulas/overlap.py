@@ -127,6 +127,7 @@ class _Tokenizer:
         self._fold_yo = fold_yo
 
     def tokenize(self, text: str) -> list[str]:
+        # Also decomposed: е followed by a combining diaeresis.
         if self._fold_yo:
             text = text.replace("ё", "е").replace("Ё", "Е").replace("е\u0308", "е").replace("Е\u0308", "Е")
         found = self._split(text)

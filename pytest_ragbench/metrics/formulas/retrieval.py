@@ -160,6 +160,7 @@ def _read(retrieved: Iterable[Any], relevant: Relevant, k: int | None, collapse:
         raise UndefinedScore(
             "no relevant ids: name at least one id with a grade above 0", code="no_relevant_ids"
         )
+    # A repeated id earns nothing, or a ranking could score above 1 by repeating its best hit.
     seen: set[str] = set()
     grades = []
     for item in ranking:

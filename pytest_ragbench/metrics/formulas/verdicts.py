@@ -140,6 +140,7 @@ def noise_sensitivity(
         for row in table:
             if len(row) != n_contexts:
                 raise UsageError(f"{name} has a row of {len(row)} contexts, others have {n_contexts}")
+    # A context is relevant where it supports any claim of the reference.
     relevant = [any(column) for column in zip(*by_reference, strict=True)]
     parts = {"relevant": 0, "irrelevant": 0, "hallucination": 0}
     for row in (row for row, right in zip(by_answer, ok, strict=True) if not right):
@@ -155,6 +156,7 @@ def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float:
     _check_beta(beta)
     if min(tp, fp, fn) < 0:
         raise UsageError(f"counts must not be negative: TP {tp}, FP {fp}, FN {fn}")
+    # Also where nothing was counted: 0/0 is 0 here.
     if tp == 0:
         return 0.0
     weighted = (1 + beta**2) * tp
@@ -247,6 +249,7 @@ def factual_correctness(
         raise UsageError(f"mode must be precision, recall or f1; got {mode!r}")
     if mode != "recall":
         supported = _bools(answer_verdicts)
+        # An answer without claims makes none that is right.
         precision = sum(supported) / len(supported) if supported else 0.0
     if mode != "precision":
         covered = _bools(reference_verdicts)

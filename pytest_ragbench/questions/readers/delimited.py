@@ -14,6 +14,7 @@ from pytest_ragbench.questions import columns
 from pytest_ragbench.questions.rows import Row, Source
 
 DELIMITERS = (",", ";", "\t", "|")
+# Enough to tell an even table from a chance split of text.
 _PROBED_ROWS = 50
 _NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 
@@ -70,6 +71,7 @@ class Delimited:
 
 def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
     width = len(header.cells)
+    # Uneven rows are reported and left out, so that one bad quote doesn't hide other problems.
     even = []
     for record in records:
         if len(record.cells) == width:
@@ -139,6 +141,7 @@ def _delimiter(text: str, source: Source, usual: str) -> tuple[str, int]:
         # The header will be reported; split it by the delimiter that finds most columns.
         widest = max(DELIMITERS, key=lambda mark: (len((probes[mark] or [[]])[0]), mark == usual))
         return widest, 0
+    # Prefer the delimiter that gives every row the same width, then the one that gives most columns.
     best = max(usable, key=lambda mark: (_even(probes[mark]), len(probes[mark][0]), mark == usual))
     if len(probes[best][0]) == 1:
         _check_single(probes, source)

@@ -83,6 +83,7 @@ class _Scan:
             if name in others or name == found:
                 self.source.report(self.line(at), f"key {name!r} is given more than once")
             at = self.expect(":", self.skip(end))
+            # Walked, not decoded, so that the rows of the inner list have lines as well.
             if name in LISTS and self.at(at) == "[":
                 if found:
                     self.source.stop(

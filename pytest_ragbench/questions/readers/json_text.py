@@ -56,6 +56,7 @@ class StrictDecoder:
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
+        # json keeps the last of two equal keys without a word; a reference would silently be lost.
         if len(value) < len(pairs):
             names = [name for name, _ in pairs]
             twice = sorted({name for name in names if names.count(name) > 1})

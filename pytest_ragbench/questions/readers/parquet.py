@@ -30,6 +30,7 @@ class Parquet:
                 f"{source.name}: reading Parquet needs pyarrow: pip install 'pytest-ragbench[parquet]'"
             ) from None
         try:
+            # Read in batches, so that a table needn't fit into memory.
             table = pq.ParquetFile(source.path)
             number = 1
             for batch in table.iter_batches(batch_size=size):

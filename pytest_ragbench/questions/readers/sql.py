@@ -22,6 +22,7 @@ from pytest_ragbench.questions.rows import Row, Source
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://")
 _VARIABLE = re.compile(r"env:(\w+)")
 _SQLITE = "sqlite:///"
+# The database is opened read-only where possible; this refuses the rest before it is sent.
 _READS = ("select", "with", "values", "table")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -137,6 +138,7 @@ class Sql:
             source.stop(0, f"the result has two columns called {twice[0]!r}; rename one: AS ...")
         source.key = result.key[0] if len(result.key) == 1 else None
         rows = [[_cell(value) for value in row] for row in result.rows]
+        # Databases return rows in any order, but every worker must have the same list.
         if not _is_ordered(wanted, result):
             rows.sort(key=repr)
         return [
@@ -246,6 +248,7 @@ class _Alchemy:
                 "and the driver of your database"
             ) from None
         try:
+            # Without a pool, since the connection is used once.
             self.engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
         except ImportError as error:  # the driver
             raise UsageError(f"{_masked(url)}: the driver is not installed: {error}") from None

@@ -76,6 +76,7 @@ def _header(rows: Sequence[Sequence[Any]], source: Source) -> tuple[int | None, 
         first = at if first is None else first
         if columns.has_question(names, source.columns):
             return at, True
+        # A title is a single cell; a row with several is a header, even if no column is the question's.
         if len(names) > 1:
             break
     return first, False
@@ -92,6 +93,7 @@ def _rows(sheet: str, rows: Sequence[Sequence[Any]], at: int, source: Source) ->
         if not any(cells.values()):
             continue
         found = True
+        # A formula's error would otherwise be asked or compared as if it were text.
         broken = [name for name, cell in cells.items() if cell and _ERRORS.fullmatch(cell)]
         if broken:
             source.report(line, f"column {broken[0]!r} holds the error {cells[broken[0]]} of a formula")
@@ -107,6 +109,7 @@ def _cell(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
+    # Excel stores 3 as 3.0; an id or a reference should read as typed.
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime):

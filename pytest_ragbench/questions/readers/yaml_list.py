@@ -53,6 +53,7 @@ def _rows(root: yaml.Node, build: NodeBuilder, source: Source) -> Iterator[Row]:
         if not isinstance(node, yaml.MappingNode):
             source.report(line_of(node), "wanted a mapping, as '- question: ...'")
             continue
+        # Rows with problems are left out, but read on: all problems are reported at once.
         before = len(source.problems.found)
         cells = build.value(node)
         if len(source.problems.found) == before:
