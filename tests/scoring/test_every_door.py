@@ -273,6 +273,19 @@ DOORS: list[Callable[[World], Score | float | None]] = [
 ]  # fmt: skip
 
 
+ASSERTED = [("faithfulness", ">=0.3", True, "good")]
+NOT_ASSERTED = [("faithfulness", None, None, "good")]
+RECORDED: dict[Any, list[Any]] = {
+    **dict.fromkeys(
+        (by_name, by_helper, with_others, asserted_and_awaited, over, in_yaml, over_in_yaml), ASSERTED
+    ),
+    **dict.fromkeys((not_asserted, awaited, not_asserted_over), NOT_ASSERTED),
+    judges_own_quality: [("judge_error_rate", None, None, None)],
+    mutation: ASSERTED,
+}
+"""What is left in the test's report; commands and batches have no test."""
+
+
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_the_same_score_by_the_same_calls(
     door: Callable[[World], Score | float | None], world: World
@@ -286,6 +299,8 @@ def test_the_same_score_by_the_same_calls(
     world.restart()
     with using(world.runtime):
         found = door(world)
+    kept = [(each.metric, each.threshold, each.passed, each.band) for each in world.runtime.results]
+    assert kept == RECORDED.get(door, [])
     if isinstance(found, Score):
         assert (found.votes, found.judge, found.details) == (first.votes, first.judge, first.details)
         found = found.value
