@@ -112,6 +112,7 @@ def names(kind: Kind) -> list[str]:
 
 def _points(kind: Kind) -> list[EntryPoint]:
     group = f"ragbench.{kind}s"
+    # Sorted, so that which of two packages wins does not depend on the order of installation.
     installed = sorted(entry_points(group=group), key=lambda point: point.name)
     return [*(EntryPoint(name, value, group) for name, value in _BUILT_IN[kind].items()), *installed]
 

@@ -46,6 +46,7 @@ class Redactor:
     __slots__ = ("_forms",)
 
     def __init__(self, secrets: Iterable[Secret], environ: Mapping[str, str] | None = None) -> None:
+        # A service may echo a key as it got it, in a URL, or inside a JSON string.
         forms: set[str] = set()
         held = environment_secrets(os.environ if environ is None else environ)
         for secret in [*secrets, *held]:

@@ -22,10 +22,11 @@ from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
 
 FLOAT32 = np.dtype("<f4")
 """Services send vectors as base64 of little-endian float32, and so they are stored."""
+# Texts in one request.
 _MAX_TEXTS = 128
-"""Texts in one request."""
+# How long a request waits for more texts: concurrent callers come by way of the store, a little
+# apart.
 _WINDOW_S = 0.01
-"""How long a request waits for more texts: concurrent callers come by way of the store, a little apart."""
 _TOO_MUCH = frozenset({"http_400", "http_413", "http_422"})
 
 
@@ -124,6 +125,7 @@ class _Service:
                 code="bad_reply",
                 raw=reply.text,
             ) from None
+        # A vector at the wrong place would be a wrong score that looks right.
         if len(entries) != len(texts) or sorted(rows) != list(range(len(texts))):
             raise EmbeddingError(
                 f"{self._name} returned {len(entries)} vectors for {len(texts)} texts, the first "

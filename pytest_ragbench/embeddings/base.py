@@ -47,6 +47,7 @@ def checked_texts(texts: Sequence[str], name: str) -> list[str]:
     EmbeddingError
         Code ``"blank"``: there is no meaning to compare.
     """
+    # A string is a sequence as well, of texts with one character each.
     if isinstance(texts, (str, bytes)):
         raise UsageError(f"{name}: embed takes a list of texts, not a string: {texts[:40]!r}")
     items = list(texts)
@@ -99,10 +100,12 @@ def _vector(row: Any, text: str, name: str) -> npt.NDArray[np.float64]:
         raise EmbeddingError(
             f"{name}: the vector of {quoted(text)} is not a list of numbers", code="bad_vectors"
         )
+    # One NaN would make every comparison NaN, and no threshold fails on that.
     if not np.isfinite(vector).all():
         raise EmbeddingError(
             f"{name}: the vector of {quoted(text)} holds NaN or another non-finite number", code="non_finite"
         )
+    # Its cosine with anything is 0 / 0.
     if not vector.any():
         raise EmbeddingError(f"{name}: the vector of {quoted(text)} is all zero or empty", code="zero_vector")
     return vector

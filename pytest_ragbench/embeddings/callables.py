@@ -28,6 +28,7 @@ class CallableEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See :class:`~pytest_ragbench.embeddings.Embedder`."""
+        # Before the call: a blank text would be paid for and then refused.
         items = checked_texts(texts, self.name)
         if not items:
             return np.empty((0, 0))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
 
 Encode = Callable[[list[str]], Any]
+# Up to so many texts of a call are encoded one by one.
 _MAX_SINGLES = 8
-"""Up to so many texts of a call are encoded one by one."""
+# Texts whose vectors are kept in memory.
 _MAX_REMEMBERED = 10_000
-"""Texts whose vectors are kept in memory."""
 
 
 class ModelEmbedder:
@@ -61,6 +61,7 @@ class ModelEmbedder:
     def _thread(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._pool is None:
+                # One thread: models use the cores themselves, and few are safe to call from several.
                 self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragbench-embedder")
                 self._engine.on_close(self._close)
             return self._pool
@@ -96,6 +97,7 @@ class ModelEmbedder:
             if self._encode is None:
                 self._encode = self._load()
             vectors = self._encode(texts)
+        # Warnings are exceptions under -W error, and must stay what they are.
         except (RagbenchError, Warning):
             raise
         except Exception as error:

@@ -103,6 +103,7 @@ class OpenAIEmbedder:
         items = checked_texts(texts, self.name)
         if not items:
             return np.empty((0, 0))
+        # Equal texts have one vector, and cost one.
         different = list(dict.fromkeys(items))
         found = await asyncio.gather(*(self._one(text) for text in different))
         vectors = dict(zip(different, found, strict=True))

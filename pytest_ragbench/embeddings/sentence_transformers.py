@@ -70,6 +70,7 @@ def _loaded(name: str) -> Any:
 
 def _name_of(model: Any) -> str:
     """The name under which the object was loaded, as far as it tells."""
+    # What is known of an object that the user loaded depends on how it was loaded.
     card = getattr(model, "model_card_data", None)
     for name in (getattr(card, "base_model", None), getattr(card, "model_id", None)):
         if isinstance(name, str) and name:

@@ -76,6 +76,7 @@ class ApiClient:
             if problem.is_retryable:
                 raise Transient(message, code="connection") from None
             raise self._failure(message, code="connection") from None
+        # No verdict and no vector is this long; asking again would only transfer it again.
         if not reply.complete:
             message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
             raise self._failure(message, code="connection")
@@ -110,6 +111,7 @@ def error_of(body: str) -> tuple[str, str]:
     error = error.get("error", error) if isinstance(error, Mapping) else error
     if not isinstance(error, Mapping):
         return "", str(error)
+    # OpenAI tells the reason in `code`, some gateways only in `type`.
     codes = [str(error.get(name) or "") for name in ("code", "type")]
     code = next((code for code in codes if code in _NO_MONEY), codes[0])
     return code, str(error.get("message") or error.get("detail") or body)

@@ -85,6 +85,7 @@ class HttpClient:
     """
 
     def __init__(self, url: str, headers: Mapping[str, Secret], redact: Redactor, on_close: OnClose) -> None:
+        # Once for a client, since the lookup reads the environment, and the registry on Windows.
         self._proxy = proxy_for(url)
         self._headers = headers
         self._redact = redact
@@ -93,6 +94,7 @@ class HttpClient:
 
     async def ready(self) -> None:
         """Import aiohttp: a third of a second, which must not count as the service's latency."""
+        # In a thread, so that calls under way on this loop are not held up.
         if "aiohttp" not in sys.modules:
             await asyncio.to_thread(import_module, "aiohttp")
 
@@ -135,12 +137,14 @@ class HttpClient:
                     proxy=self._proxy,
                 ) as response:
                     return await _received(response, max_bytes)
+        # First, since TimeoutError is an OSError too.
         except TimeoutError:
             raise HttpError(f"no complete reply within {timeout or 0:g} s", "timeout") from None
         except aiohttp.InvalidURL:
             raise HttpError("not a valid URL", "url") from None
         except (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError) as error:
             raise HttpError(self._described(error), "tls") from None
+        # What came is not HTTP: another kind of server listens there, and will the next time.
         except aiohttp.ClientResponseError as error:
             raise HttpError(self._described(error), "not_http") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -175,8 +179,10 @@ class HttpClient:
 
 
 async def _received(response: aiohttp.ClientResponse, max_bytes: int) -> HttpReply:
+    # An error page can be of any size, and only its beginning is shown.
     limit = max_bytes if 200 <= response.status < 300 else _MAX_ERROR_BYTES
     body = bytearray()
+    # Piece by piece: Content-Length may be missing, or lie, and gzip may unpack to gigabytes.
     async for piece in response.content.iter_any():
         body += piece
         if len(body) > limit:

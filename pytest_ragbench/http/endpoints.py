@@ -92,19 +92,23 @@ def endpoint_of(
         url = _checked(environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
     if url is None:
         raise UsageError(f"provider {provider!r} has no URL; set providers.{provider}.base_url")
+    # A key given for OpenAI must not reach whoever runs another URL.
     gets_openai_key = provider == OPENAI and (key_for_other_url or settings.base_url is None)
     variable = settings.api_key_env or ("OPENAI_API_KEY" if gets_openai_key else None)
     value = environ.get(variable, "").strip() if variable else ""
+    # Services on this machine mostly want no key.
     local = (urlsplit(url).hostname or "") in _LOCAL
     if not value and not keyless and (settings.api_key_env or (variable and not local)):
         raise UsageError(
             f"{purpose} {provider!r} needs a key: the variable {variable} is not set. "
             f'Set it, or choose "local" to do without'
         )
+    # Such a value can't be a header, and is usually pasted with something around it.
     if not (value.isascii() and value.isprintable()):
         raise UsageError(f"the key in the variable {variable} holds characters that no key has")
     parts = urlsplit(url)
     query = tuple(parse_qsl(parts.query, keep_blank_values=True))
+    # Whatever may come back in an error message: keys also travel in headers, queries and bodies.
     named = [*settings.headers.items(), *query]
     secrets = (
         value,

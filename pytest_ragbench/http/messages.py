@@ -7,6 +7,7 @@ import unicodedata
 
 def one_line(text: str, limit: int = 200) -> str:
     """The beginning on one line, without control and formatting characters: fit for terminals and XML."""
+    # Enough to fill the line even where much of it is dropped; the rest of a large body is not looked at.
     start = text[: 4 * limit]
     shown = "".join(
         " " if char.isspace() else char

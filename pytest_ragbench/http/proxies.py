@@ -17,9 +17,11 @@ def proxy_for(url: str) -> str | None:
     if host == "localhost" or host.endswith(".localhost") or _loopback(host) or proxy_bypass(host):
         return None
     proxies = getproxies()
+    # The scheme's own proxy wins, as in curl and requests.
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy:
         return None
+    # Some environments write HOST:PORT.
     return proxy if "://" in proxy else f"http://{proxy}"
 
 

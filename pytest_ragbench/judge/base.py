@@ -89,6 +89,7 @@ class Task(Generic[R]):
         return {**payload, **rest}
 
 
+# By class: schemas of a task's own items are made from it in reply_schema.
 @cache
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Pydantic's JSON schema, made once (2 ms): a task is asked many times."""
@@ -97,6 +98,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 def again(task: Task[R], vote: int) -> Task[R]:
     """The same task as another, independent call: its reply is not that of any other ``vote``."""
+    # copy and not dataclasses.replace: a vote is not a field, so tasks that differ in it are still equal.
     other = copy(task)
     object.__setattr__(other, "vote", vote)
     return other

@@ -82,6 +82,7 @@ class CallableJudge:
 
             return await converse(talk, complete)
 
+        # Nothing else tells whether another run's function would reply in the same way.
         key = getattr(self._function, "ragbench_key", None)
         call = Call(
             kind="judge",
@@ -103,6 +104,7 @@ class CallableJudge:
     async def _call(self, turn: Turn[Any]) -> RawReply:
         messages = [dict(message) for message in turn.messages]  # the function may change its own
         try:
+            # A blocking function in a thread: on the engine's loop it would stop all other calls.
             if inspect.iscoroutinefunction(self._function):
                 result = await self._function(messages)
             else:
@@ -127,6 +129,7 @@ def _raw(result: Any) -> RawReply:
     """
     if isinstance(result, tuple) and len(result) == 2 and (result[1] is None or isinstance(result[1], str)):
         return {**_raw(result[0]), "finish_reason": result[1]}
+    # Messages of LangChain are pydantic models, too, and are read by their content below.
     if isinstance(result, BaseModel) and not hasattr(result, "content"):  # a completion, or a typed reply
         result = result.model_dump(mode="json")
     if result is None or isinstance(result, (str, list)):
@@ -149,6 +152,7 @@ def _raw_mapping(result: Mapping[str, Any]) -> RawReply:
     if completion is not None:
         reply: RawReply = completion.payload
         return reply
+    # A verdict may have a key `content` as well, but hardly that one alone.
     if isinstance(result.get("content"), str) and ("role" in result or len(result) == 1):
         return _reply(result["content"], result.get("finish_reason"), result.get("refusal"))
     return _reply(json.dumps(result, ensure_ascii=False))

@@ -22,8 +22,8 @@ from pytest_ragbench.model.errors import JudgeError
 
 DEFAULT_TOP_LOGPROBS = 20
 """Of how many tokens the probability is asked: the most that OpenAI gives."""
+# How many a service gives that refuses :data:`DEFAULT_TOP_LOGPROBS`.
 _FEW_TOP_LOGPROBS = 5
-"""How many a service gives that refuses :data:`DEFAULT_TOP_LOGPROBS`."""
 
 NO_LOGPROBS_HINT = (
     'Ask a model whose service gives log probabilities ("top_logprobs"), '
@@ -136,7 +136,9 @@ def _body(asked: ChatRequest, form: RequestForm, extra: Mapping[str, Any]) -> di
         body["response_format"] = {"type": "json_schema", "json_schema": {**asked["schema"], "strict": True}}
     elif form.output == "json_object":
         body["response_format"] = {"type": "json_object"}
+    # None means that the service decides; some refuse an explicit null.
     body = {key: value for key, value in body.items() if value is not None and key not in form.without}
+    # Last, so that the user's own parameters win.
     return {**body, **extra}
 
 
@@ -163,6 +165,7 @@ def _completed(client: ApiClient, reply: ApiReply) -> Sent:
 
 def _failure(client: ApiClient, reply: ApiReply) -> Exception:
     error = client.failure(reply)
+    # A client error that names the parameter: this model has no log probabilities, and never will.
     if reply.status < 500 and "logprobs" in str(error):
         return JudgeError(f"{error}. {NO_LOGPROBS_HINT}", code="no_logprobs", raw=reply.text)
     return error
@@ -170,14 +173,17 @@ def _failure(client: ApiClient, reply: ApiReply) -> Exception:
 
 def _better(reply: ApiReply, form: RequestForm, asked: ChatRequest) -> RequestForm | None:
     """How to ask instead, where the service complains about a part that can be left out."""
+    # Other statuses have nothing to do with the form of the request.
     if reply.status not in (400, 404, 422, 501):
         return None
     if form.output != "prompt" and asked["output"] == "auto" and _ABOUT_FORMAT.search(reply.text):
         return replace(form, output="json_object" if form.output == "json_schema" else "prompt")
+    # OpenAI's reasoning models; the message names the parameter to use instead.
     if form.limit_name == "max_tokens" and "max_completion_tokens" in reply.text:
         return replace(form, limit_name="max_completion_tokens")
     if "top_logprobs" in reply.text and form.top_logprobs > _FEW_TOP_LOGPROBS:
         return replace(form, top_logprobs=_FEW_TOP_LOGPROBS)
+    # Only where the parameter is quoted: any message may contain the words seed and temperature.
     if _UNSUPPORTED.search(reply.text):
         for part in ("temperature", "seed"):
             if part not in form.without and re.search(rf"['\"`]{part}['\"`]", reply.text):

@@ -69,6 +69,7 @@ def _configured(engine: Engine, settings: Settings, environ: Mapping[str, str]) 
     chosen = {
         name: getattr(settings, name) for name in ("judges", "judge_confirm", "judge_cascade", "judge_dual")
     }
+    # Each of them says who the second judge is, and there is no order among them that a reader could guess.
     set_here = [name for name, value in chosen.items() if value]
     if len(set_here) > 1 or (settings.judges and settings.judge):
         raise UsageError(
@@ -103,6 +104,7 @@ def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
         return ", ".join(settings.judges)
     if settings.judge:
         return settings.judge
+    # A provider without a model may serve embeddings only.
     with_model = sorted(name for name, provider in settings.providers.items() if provider.model)
     if len(with_model) == 1:
         return with_model[0]

@@ -7,8 +7,8 @@ from typing import Any, NotRequired, TypedDict
 
 from pytest_ragbench.engine.calls import Sent
 
+# How many tokens' log probabilities are kept: as many as a word of yes or no may take.
 _MAX_POSITIONS = 4
-"""How many tokens' log probabilities are kept: as many as a word of yes or no may take."""
 
 
 class Token(TypedDict):
@@ -38,6 +38,7 @@ def completion_of(data: Any) -> Sent | None:
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
     reply: RawReply = {
+        # Some services answer a schema with a tool call.
         "content": text_of(message.get("content")) or _called(message),
         "finish_reason": _text(choice.get("finish_reason")),
         "refusal": _text(message.get("refusal")) or _refused_part(message.get("content")),
@@ -93,6 +94,7 @@ def _token(given: Mapping[str, Any]) -> Token | None:
     if not chance <= 0:  # a NaN, or no logarithm of a probability
         return None
     whole = isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw)
+    # JSON has no -inf, which some services send for what can't come.
     return {"token": text, "logprob": max(float(chance), -1000.0), "bytes": raw if whole else None}
 
 
@@ -114,6 +116,7 @@ def text_of(content: Any) -> str | None:
 def _called(message: Mapping[str, Any]) -> str | None:
     """The arguments of the one tool call, where a service answers a schema that way."""
     calls = message.get("tool_calls")
+    # With several calls there is no telling which one is the verdict.
     if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
         return None
     function = calls[0].get("function")

@@ -24,8 +24,8 @@ from pytest_ragbench.model.errors import JudgeError
 
 R = TypeVar("R", bound=BaseModel)
 
+# Characters of an unusable reply that are sent back with the request for a better one.
 _MAX_ECHO = 20_000
-"""Characters of an unusable reply that are sent back with the request for a better one."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def next_turn(task: Task[R], replies: Sequence[RawReply]) -> Turn[R] | Done[R]:
         return Done(first.value)
     if first.code in ("refused", "content_filter"):
         raise _judge_error(first)
+    # Verdicts that were readable are kept, and only the missing ones are asked for.
     rest = task.remainder(first.payload) if first.payload is not None else None
     if len(replies) == 1:
         return _second_turn(task, rest, first)
@@ -162,6 +163,7 @@ def _word(task: Task[Any], reply: RawReply) -> BaseModel:
 def _second_turn(task: Task[R], rest: Task[R] | None, first: _Read[R]) -> Turn[R]:
     if rest is not None:
         return Turn(rest, render(rest))
+    # No correction: the reply was not wrong, only too long.
     if first.code == "truncated":
         return Turn(task, render(task), room=2)
     said = (first.raw["content"] or "").strip()
@@ -195,6 +197,7 @@ class _Read(Generic[R]):
             self.code, self.problem = "invalid_reply", _explained(error)
         except ValueError as error:
             self.problem = str(error)
+            # Tasks put the code of an error before its message.
             named = re.match(r"([a-z]+(?:_[a-z]+)+): ", self.problem)
             self.code = named.group(1) if named else "invalid_reply"
 
@@ -202,6 +205,7 @@ class _Read(Generic[R]):
 def _explained(error: ValidationError) -> str:
     """Field by field what is wrong, with the value as it was sent."""
     lines = []
+    # The first few are enough to correct the reply, and fit on a line.
     for problem in error.errors(include_url=False)[:4]:
         path = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "missing":

@@ -57,6 +57,7 @@ class FallbackJudge:
         try:
             return await self._first.ask(task)
         except JudgeError as error:
+            # A fallback that can't do the task would replace a clear error by a confusing one.
             able = self._second.tasks is None or task.name in self._second.tasks
             if not (is_outage(error) and able):
                 raise
@@ -65,6 +66,7 @@ class FallbackJudge:
             answered = await self._second.ask(task)
         except RagbenchError as error:
             raise JudgeError(f"{first}; and the fallback: {error}", code=first.code, raw=first.raw) from None
+        # Scores of two judges are not comparable, so the run says that they were mixed.
         self._engine.warn(
             f"the judge {self._first.name} could not be asked ({first.code}); {self._second.name} judged instead"
         )

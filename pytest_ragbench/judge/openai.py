@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=BaseModel)
 
+# Part of store keys; rises when replies are asked for or read in another way.
 _PROTOCOL = 1
-"""Part of store keys; rises when replies are asked for or read in another way."""
 
 
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
@@ -135,6 +135,7 @@ class OpenAIJudge:
             "messages": messages,
             **({"one_word": _word_tokens(task), "temperature": 0} if task.one_word else self._json_key(task)),
             "seed": settings.seed,
+            # A rotated key must not make stored replies useless, and must not be in the key.
             "extra_body": fingerprinted(settings.extra_body),
             "headers": {k: v for k, v in settings.headers.items() if not is_secret_name(k)},
             "vote": task.vote,
@@ -151,6 +152,7 @@ class OpenAIJudge:
 
     def _turn(self, turn: Turn[Any]) -> ChatRequest:
         task = turn.task
+        # Temperature 0 and few tokens, whatever is configured: only the first token's probability counts.
         if task.one_word:
             return {**self._request(turn.messages, _word_tokens(task), None), "temperature": 0}
         schema = {"name": task.name, "schema": strict_schema(task.reply_schema())}

@@ -64,6 +64,7 @@ class Panel:
     @property
     def tasks(self) -> Collection[str] | None:
         """What all of them can do."""
+        # None stands for a judge that can do all.
         known = [set(judge.tasks) for judge in self.members if judge.tasks is not None]
         return set.intersection(*known) if known else None
 

@@ -25,8 +25,8 @@ Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``"""
 
 _ITEM = {"chunks": "chunk", "claims": "claim", "statements": "statement"}
+# Prompts of tasks that are answered in one word are in the directory ``word``.
 _WORD = "word_"
-"""Prompts of tasks that are answered in one word are in the directory ``word``."""
 
 
 def render(task: Task[Any], *, schema_in_prompt: bool = True) -> list[Message]:
@@ -140,6 +140,7 @@ def texts_of(data: Mapping[str, Any]) -> list[str]:
 def nonce_for(data: Mapping[str, Any]) -> str:
     """Eight hexadecimal digits that occur in none of the texts, the same for the same texts."""
     whole = json.dumps({label: _plain(value) for label, value in data.items()}, sort_keys=True)
+    # In any case: models read markers as humans do.
     texts = [text.casefold() for text in texts_of(data)]
     counter = 0
     while True:
@@ -156,6 +157,7 @@ def _plain(value: Any) -> Any:
 def _fenced(data: Mapping[str, Any], nonce: str, labels: Mapping[str, str]) -> str:
     blocks = []
     for label, value in data.items():
+        # An empty block would invite the model to comment on it.
         if value == "":  # a question that nobody gave
             continue
         title = labels.get(label, f"{label}:")
@@ -178,6 +180,7 @@ def _between(label: str, text: str, nonce: str) -> str:
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:
     """The template with ``{name}`` replaced; other braces stay as they are."""
+    # Not str.format: prompts hold JSON with braces of its own.
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", str(value))
     return template

@@ -99,6 +99,7 @@ class AsgiTransport:
             scope = _scope(method, str(url), headers, state)
             await self._app(scope, _request(body or b""), response.take)
         except Exception as error:
+            # An app may fail after its response was sent, as servers tolerate, too.
             if response.status == 0:
                 raise EndpointError(
                     f"{self._name} raised {type(error).__name__}: {error}", code="exception"
@@ -185,6 +186,7 @@ class _Lifespan:
         """The app's state, once it has started; at most once."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
+        # One asker who gives up must not stop the start that others wait for.
         await asyncio.shield(self._starting)
         return self._state
 

@@ -79,6 +79,7 @@ class CallableRetriever:
             function = functools.partial(function, session=question.session)
         try:
             answer = await call(function, question.question)
+        # Raised on purpose, and already in the form that the engine understands.
         except (RagbenchError, Transient):
             raise
         except (Exception, SystemExit) as error:  # sys.exit() there would end the engine's loop
@@ -97,6 +98,7 @@ class CallableRetriever:
     def _columns(self, answer: Any) -> dict[str, Any]:
         if isinstance(answer, RagSample):
             return _given(answer)
+        # A common way to return both from a function.
         if isinstance(answer, tuple) and len(answer) == 2:
             text, contexts = answer
             if not isinstance(text, str):
@@ -157,6 +159,7 @@ async def call(function: Callable[..., Any], *arguments: Any) -> Any:
         getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
     ):
         return await function(*arguments)
+    # A blocking function on the engine's loop would stop all other calls.
     result = await in_thread(lambda: function(*arguments))
     return await result if inspect.isawaitable(result) else result
 

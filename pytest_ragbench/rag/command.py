@@ -42,11 +42,13 @@ def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any
         Quotes that are not closed, or no such program.
     """
     try:
+        # No shell: a question may hold quotes, semicolons and dollar signs.
         words = shlex.split(line)
     except ValueError as error:
         raise UsageError(f"retriever 'command:{line}': {error}") from None
     if not words or shutil.which(words[0]) is None:
         raise UsageError(f"retriever 'command:{line}': there is no program {words[0] if words else ''!r}")
+    # Questions may be longer than an argument can be, so stdin is the default.
     on_stdin = not any("{question}" in word for word in words)
 
     async def ask(question: str) -> Any:
@@ -62,6 +64,7 @@ def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any
         except TimeoutError:
             raise Transient(f"{words[0]}: no answer within {timeout:g} s", code="timeout") from None
         finally:
+            # Timed out or cancelled: nobody waits for the process any more.
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
@@ -83,6 +86,7 @@ def _read(out: bytes, program: str) -> Any:
         raise EndpointError(
             f"{program} wrote something that is not UTF-8", code="bad_reply", raw=repr(out)
         ) from None
+    # Only objects and lists: an answer such as 42 or "yes" reads as JSON, too.
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):
             return json.loads(text)

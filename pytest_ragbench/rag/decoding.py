@@ -42,7 +42,9 @@ def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool
         Where the bytes don't fit and ``strict`` is set: a guessed alphabet would be judged as the
         system's answer.
     """
+    # A byte order mark can't lie; the header often does.
     encoding = next((name for bom, name in _BOMS if body.startswith(bom)), charset)
+    # HTML declares its charset in its head, where proxies' login pages do, too.
     if encoding is None and "html" in content_type:
         meta = _META.search(body[:2048])
         encoding = meta[1].decode("ascii") if meta else None
@@ -74,6 +76,7 @@ def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
     if content_type in _LINES:
         return reader.read(assembled(json_lines(text)))
     is_json, value = _json(text)
+    # Some services send JSON as text/plain, so what is not declared is tried as well.
     declared = content_type == "application/json" or content_type.endswith("+json")
     if declared and not is_json:
         raise BadReply(f"it says {content_type}, but is not JSON{_where(text)}")
@@ -90,6 +93,7 @@ def _is_reply(value: Any, content_type: str, reader: ReplyReader) -> bool:
 
 
 def _plain(content_type: str, text: str, reader: ReplyReader) -> Reply:
+    # A login page with status 200 must not be judged as the answer.
     if content_type in ("text/html", "application/xhtml+xml") or _HTML.match(text):
         raise BadReply("an HTML page, not JSON: a proxy, a login page or another service may answer there")
     if content_type not in _PLAIN or "\x00" in text:

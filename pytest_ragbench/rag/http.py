@@ -121,6 +121,7 @@ class HttpRetriever:
     async def ask(self, question: Question) -> RagSample:
         """Ask the service, or take the stored reply; see :class:`~pytest_ragbench.rag.Retriever`."""
         target, text = self._target, question.question
+        # Where the service is not told the session, equal questions of two sessions are one call.
         session = question.session if target.tells_session else None
         # A service remembers its sessions, and the next run has to begin a new one.
         sent = f"{session}-{self._engine.run_id[:8]}" if session is not None else None

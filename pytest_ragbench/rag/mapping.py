@@ -105,6 +105,7 @@ class ReplyReader:
         if "context_urls" in self._paths:
             urls = _urls(self._find("context_urls", value))
         for name, column in (("context_ids", ids), ("context_scores", scores), ("context_urls", urls)):
+            # Ids and scores are matched to contexts by position.
             if column is not None and contexts is not None and len(column) != len(contexts):
                 raise BadReply(f"rag.reply.{name} finds {len(column)} entries for {len(contexts)} contexts")
         return Reply(answer, contexts, ids, scores, self._metadata(value), urls)
@@ -118,6 +119,7 @@ class ReplyReader:
         except JMESPathError as error:
             raise BadReply(f"rag.reply.{name} = {text!r} can't be applied: {error}") from None
         if found is None:
+            # The service's own error says more than a path that finds nothing.
             problem = reported_error(value)
             says = f"; the service reports an error: {problem}" if problem else ""
             raise BadReply(f"rag.reply.{name} = {text!r} finds nothing; {keys_of(value)}{says}")
@@ -145,6 +147,8 @@ class ReplyReader:
         return plain(found) if isinstance(found, Mapping) else {}
 
 
+# JMESPath wants quotes around names with hyphens or other letters, and brackets around numbers; users write
+# neither.
 # A dotted path without any of JMESPath's operators: names of any letters, numbers, [indexes].
 _NAME = r"""[^\s.\[\](){}|&*@`"'?!<>=,$:]+"""
 _SIMPLE = re.compile(rf"\$?\.?(?:{_NAME}|(?=\[))(?:\[-?\d+\])*(?:\.{_NAME}(?:\[-?\d+\])*)*")
@@ -195,6 +199,7 @@ def _usual_answer(reply: Mapping[str, Any]) -> str:
     if problem and not (text or "").strip():
         raise BadReply(f"the service reports an error: {problem}")
     if text is None:
+        # Only now: such names often hold a status message beside the answer.
         text = _search(reply, WEAK_ANSWERS)
     if text is None:
         raise BadReply(f"no answer under a usual name; {keys_of(reply)}. Set rag.reply.answer to its path")
@@ -229,6 +234,7 @@ def _last_message(value: Mapping[str, Any]) -> str | None:
         )
     messages = get(value, "messages")
     if isinstance(messages, list):
+        # The whole conversation may be returned; the last assistant message is the answer.
         for message in reversed(messages):
             if (get(message, "role") or get(message, "type")) in ("assistant", "ai"):
                 return _joined_parts(get(message, "content"))
@@ -276,8 +282,10 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
     only_ids = _NO_CHUNKS
     for name in CONTEXTS:
         found = get(value, name)
+        # A count under such a name, as in Elasticsearch's hits.total.
         if found is None or isinstance(found, (bool, int, float)):
             continue
+        # Lists may be one level further down: {"sources": {"documents": [...]}}.
         if isinstance(found, Mapping) and _text_of(found) is None:
             found = next((inner for key in CONTEXTS if isinstance(inner := get(found, key), list)), None)
             if found is None:
@@ -335,6 +343,7 @@ def _one_id(item: Any, depth: int = 0) -> str | None:
         return None
     for name in IDS:
         found = get(item, name)
+        # JSON numbers are ids as well, true and false are not.
         if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
             return str(found)
     for name in _NESTED:

@@ -79,6 +79,7 @@ def get(mapping: Any, name: str) -> Any:
 @lru_cache(maxsize=4096)
 def _spelt(keys: tuple[Any, ...], name: str) -> Any:
     """Which of the keys is this name in another spelling. All chunks of a service have the same keys."""
+    # pageContent, page_content and page-content are the same name.
     wanted = _folded(name)
     return next((key for key in keys if _folded(str(key)) == wanted), None)
 

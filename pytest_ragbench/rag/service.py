@@ -121,6 +121,7 @@ class ServiceClient:
         name = self._service.name
         started = time.monotonic()
         try:
+            # Around all redirects; the engine's own limit is a second later, and could not name the URL.
             async with asyncio.timeout(self._service.timeout):
                 reply = await self._exchange(url, body)
         except TimeoutError:
@@ -134,6 +135,7 @@ class ServiceClient:
                 raise Transient(f"{name}: connection failed: {reason}", code="connection") from None
             what = "TLS" if problem.code == "tls" else "the reply is not valid HTTP"
             raise EndpointError(f"{name}: {what}: {reason}", code=problem.code) from None
+        # The status first: a page of an error in another charset is still that error.
         payload, problem_found = self._payload(reply)
         if not reply.ok:
             raise self._failure(payload, asked_to_wait(reply.headers))

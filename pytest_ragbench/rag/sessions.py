@@ -51,6 +51,7 @@ class InSessions:
             Of this question, or of an earlier one: what comes after a lost turn is another conversation.
         """
         for turn in turns_before(question):
+            # By identity: two questions of a file may have the same text.
             if id(turn) not in self._answered:
                 await self._earlier(turn)
         return await (self.inner.ask(question) if question.session is None else self._turn(question))

@@ -55,6 +55,7 @@ def assembled(stream: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if data.strip() == "[DONE]":
             break
         value = _json(data)
+        # What came before the error is half an answer, and must not be judged as one.
         if name == "error" or reported_error(value):
             raise BadReply(f"the stream reports an error: {reported_error(value) or data[:200]}")
         if isinstance(value, Mapping):
@@ -62,9 +63,11 @@ def assembled(stream: Iterable[tuple[str, str]]) -> dict[str, Any]:
             piece = None if _ASIDE.search(kind) else _delta(value)
             if piece is not None:
                 deltas.append(piece)
+            # Kept apart from the deltas: the last event often repeats the whole answer.
             if isinstance(value.get("answer"), str):
                 answers.append(value["answer"])
             whole.update({key: item for key, item in value.items() if key not in _PARTS or item is not piece})
+        # An event of its own for the chunks, named after them or not at all.
         elif isinstance(value, list):
             whole[name or "contexts"] = value
         elif not _ASIDE.search(name.casefold()):

@@ -31,6 +31,7 @@ def adapted(value: Any) -> tuple[Function, str] | None:
 
 def _comes_from(value: Any, package: str) -> bool:
     """Whether its class, or one that it derives from, is of the package (``langchain_core`` for ``langchain``)."""
+    # By name, since the library need not be installed where its objects are not used.
     roots = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return any(root == package or root.startswith(f"{package}_") for root in roots)
 
@@ -41,6 +42,7 @@ def _comes_from(value: Any, package: str) -> bool:
 def _langchain(runnable: Any) -> Function | None:
     if not hasattr(runnable, "ainvoke"):
         return None
+    # A retriever takes the bare question, whatever its schema says.
     retrieves = any(cls.__name__ == "BaseRetriever" for cls in type(runnable).__mro__)
     given = None if retrieves else _input_of(runnable)
 
@@ -59,6 +61,7 @@ def _input_of(runnable: Any) -> Callable[[str], Any] | None:
     ):  # schemas of user-made parts may raise anything; pydantic's refuse typing.TypedDict before 3.12
         schema = _state_of(runnable)
     names = list(schema.get("properties") or {}) if schema.get("type") == "object" else []
+    # Graphs of LangGraph mostly keep their state as messages.
     if "messages" in names:
         return lambda question: {"messages": [("user", question)]}
     known = [name for name in _QUESTIONS if name in names]
@@ -126,6 +129,7 @@ def _document(document: Any) -> dict[str, Any]:
 
 
 def _llamaindex(value: Any) -> Function | None:
+    # Query engine, chat engine, retriever: whichever the object is.
     for method in ("aquery", "achat", "aretrieve"):
         ask = getattr(value, method, None)
         if callable(ask):

@@ -107,6 +107,7 @@ def _joined(settings: RagSettings) -> str:
     """``url`` and ``path``, unless the URL is whole already."""
     url, path = str(settings.url), settings.path
     parts = urlsplit(url)
+    # Users paste the URL from their browser as often as they configure base and path.
     whole = (
         not path.strip("/")
         or _PLACEHOLDER.search(url)
@@ -130,6 +131,7 @@ def _has_parameter(query: str, name: str) -> bool:
 def _with_parameter(url: str, name: str) -> str:
     """The question as the only parameter of that name, all others kept as they were written."""
     base, _, query = url.partition("?")
+    # Not parse_qsl and urlencode: they would change how the other parameters are written.
     kept = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) != name]
     return f"{base}?{'&'.join([*kept, quote(name, safe='') + '={question}'])}"
 
@@ -147,10 +149,12 @@ def _ascii(url: str) -> str:
     """Percent-encode what may not stand in a URL; what is encoded stays as it is."""
     parts = urlsplit(url)
     try:
+        # The host goes into DNS and the Host header, where only ASCII is allowed.
         host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode("ascii")
     except UnicodeError:
         raise UsageError(f"rag.url: {parts.netloc!r} is not a valid host name") from None
     rest = url[len(f"{parts.scheme}://{parts.netloc}") :]
+    # Braces must survive the quoting: the question is filled in afterwards, for each call.
     marked = _PLACEHOLDER.sub("{question}", rest)
     return f"{parts.scheme}://{host}{quote(marked, safe=_KEPT)}"
 
@@ -170,6 +174,7 @@ def _masked(url: str) -> str:
     parts = []
     for part in query.split("&"):
         name, equals, value = part.partition("=")
+        # A key that changes must not make stored answers useless, and must not be in any store.
         secret = is_secret_name(unquote(name)) and "{question}" not in value
         parts.append(f"{name}={fingerprint(value)}" if secret else name + equals + value)
     return base + mark + "&".join(parts)
@@ -190,6 +195,7 @@ def _body(settings: RagSettings) -> Any:
     body = settings.body
     if isinstance(body, str):
         try:
+            # A variable can only hold a string, so RAGBENCH_RAG__BODY is JSON.
             read = json.loads(body)
         except ValueError:
             return body

@@ -37,6 +37,7 @@ async def in_thread(function: Callable[[], T], name: str = "ragbench-call") -> T
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(deliver, result, error)
 
+    # A daemon: a function that hangs must not keep the process from ending.
     threading.Thread(target=run, name=name, daemon=True).start()
     result, error = await done
     if isinstance(error, StopIteration):

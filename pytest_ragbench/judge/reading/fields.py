@@ -51,6 +51,7 @@ _AFTER = " \t\r\n\"'`*_)]}>»“”‘’」』】〉》）.,;:!。、।։۔…
 
 def _plain(text: str) -> str:
     """NFKC and lower case, without invisible characters: ``"ＹＥＳ"`` and ``"yes"`` are the same."""
+    # Twice: casefold can produce what NFKC has to compose again.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
@@ -75,6 +76,7 @@ def yes_no(value: Any) -> bool:
     ValueError
         Anything else: 2, -1, null, ``"maybe"``, ``"yes and no"``.
     """
+    # Before numbers: True is an int.
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)) and value in (0, 1):
@@ -101,6 +103,7 @@ def _number(value: Any) -> int | float | None:
     """A number from a number or from text that is nothing but one; None where it is none."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value).strip()
+        # float() also takes '1_000', 'nan' and 'infinity'; and a megabyte of digits takes long.
         if len(text) > 60 or not _NUMBER.fullmatch(text):
             return None
         value = float(text)

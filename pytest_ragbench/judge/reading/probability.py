@@ -43,6 +43,7 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
     yes_word, no_word = yes_and_no(lang)
     written = b""  # what was written before this position, with which the tokens go on
     for place, tokens in enumerate(positions):
+        # A token that begins both words decides nothing yet.
         yes = no = both = 0.0
         for token in tokens:
             text = written + _bytes(token)
@@ -54,6 +55,7 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
         if place + 1 < len(positions) and both > yes + no:
             written += _bytes(tokens[0])
             continue
+        # Of such a remainder the ratio would be noise with two decimals.
         if yes + no < MIN_MASS:
             said = ", ".join(repr(one_line(token["token"], 20)) for token in tokens[:5])
             raise JudgeError(
@@ -70,6 +72,7 @@ def _bytes(token: Token) -> bytes:
     raw = token["bytes"]
     if raw is not None:
         return bytes(raw)
+    # Tokenizers' own marks of a space (SentencePiece, GPT-2).
     return token["token"].replace("\u2581", " ").replace("\u0120", " ").encode("utf-8", "surrogatepass")
 
 

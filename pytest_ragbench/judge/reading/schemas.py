@@ -31,6 +31,7 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         else:
             strict[key] = value
     if strict.get("type") == "object":
+        # Strict mode refuses schemas with optional keys.
         strict["required"] = list(strict.setdefault("properties", {}))
         strict["additionalProperties"] = False
     return strict

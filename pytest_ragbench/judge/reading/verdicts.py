@@ -80,6 +80,7 @@ def read_reply(
 
 
 def _check_end(finish_reason: str | None, refusal: str | None) -> None:
+    # Checked before the text: what arrived of a cut reply may look whole.
     reason = (finish_reason or "").casefold()
     if refusal and refusal.strip():
         raise UnreadableReply("refused", f"the judge refused: {one_line(refusal, 120)}")
@@ -273,6 +274,7 @@ class _Reading:
     def _chosen(self, candidates: list[_Span]) -> _Span:
         if len(candidates) == 1 and (candidates[0].start, candidates[0].end) == (0, len(self.text)):
             return candidates[0]  # the whole reply: whatever it quotes, the judge said nothing else
+        # A reply that repeats its verdict has still one verdict.
         by_value = {_canonical(span.value): span for span in candidates}
         if len(by_value) == 1:
             only = candidates[-1]
@@ -282,6 +284,7 @@ class _Reading:
                     "ambiguous: the only JSON object in the reply is quoted from the text under judgement",
                 )
             return only
+        # What also stands in the text under judgement was probably quoted, and may have been planted there.
         own = {key: span for key, span in by_value.items() if not self._is_quoted(span.start, span.end)}
         if len(own) != 1:
             raise UnreadableReply(
@@ -328,6 +331,7 @@ class _Reading:
         names = ", ".join(self.expected)
         partial = [span.value for span in said if isinstance(span.value, dict)]
         fragments = [item for item in self.fragments if not self._is_thought(item.start)]
+        # A broken attempt explains more than a whole object that lacks the keys.
         if fragments:
             return UnreadableReply(
                 "not_json", f"the reply is not valid JSON: {fragments[-1].problem} (wanted: {names})"
@@ -353,6 +357,7 @@ def _unwrapped(value: Any, wanted: Any) -> Any:
 
 
 def _other_json(text: str) -> str | None:
+    # A list in a code fence is named as a list, not as prose.
     text = re.sub(r"^```\w*|```$", "", text.strip()).strip()
     try:
         value = _DECODER.decode(text)

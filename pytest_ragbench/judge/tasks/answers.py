@@ -87,6 +87,7 @@ class CheckConsistency(NumberedTask[TurnVerdict]):
 
     @property
     def numbers(self) -> Sequence[int]:
+        # The first answer has nothing to contradict.
         return range(2, len(self.answers) + 1)
 
     @property

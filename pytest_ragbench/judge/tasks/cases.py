@@ -54,6 +54,7 @@ class WriteCases(Task[WrittenCases]):
     def read(self, payload: Mapping[str, Any]) -> WrittenCases:
         reply = super().read(payload)
         for case in reply.cases:
+            # A question whose source can't be found would be a test that nothing can pass.
             wrong = [number for number in case.chunks if not 1 <= number <= len(self.chunks)]
             if wrong:
                 raise ValueError(f"chunks names {wrong}, and there are {len(self.chunks)}")
@@ -82,6 +83,8 @@ class CheckCase(Task[CaseVerdict]):
         return detect_language(self.question)
 
     def data(self) -> Mapping[str, Any]:
+        # Without an answer, the judge is asked about the question alone; an empty one would be judged as
+        # wrong.
         given = {"answer": self.answer} if self.answer.strip() else {}
         return {"chunks": self.chunks, "question": self.question, **given}
 

@@ -44,6 +44,7 @@ class SplitClaims(Task[Claims]):
 
     @property
     def extras(self) -> tuple[str, ...]:
+        # High is what the prompt says by itself; low adds a paragraph to it.
         low = {"low_atomicity": self.atomicity, "low_coverage": self.coverage}
         return tuple(name for name, value in low.items() if value == "low")
 

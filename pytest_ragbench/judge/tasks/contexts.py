@@ -30,6 +30,7 @@ class JudgeChunks(NumberedTask[Verdict]):
         return self.contexts
 
     @property
+    # Of question and answer: chunks are often in another language, or in several.
     def lang(self) -> str:
         return detect_language(f"{self.question} {self.target}")
 

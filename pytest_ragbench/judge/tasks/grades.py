@@ -32,6 +32,7 @@ class _AnswerTask(Task[Any]):
 
     @property
     def lang(self) -> str:
+        # Both, since one of them is often too short to tell.
         return detect_language(f"{self.question} {self.answer}")
 
     def data(self) -> Mapping[str, Any]:

@@ -70,6 +70,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
     def reply_schema(self) -> dict[str, Any]:
         """One required key per number, so that a provider with structured output can't miscount."""
         verdict_type = get_args(self.reply_type.model_fields["verdicts"].annotation)[1]
+        # JSON's keys are strings.
         numbers = [str(number) for number in self.numbers]
         return {
             "type": "object",
@@ -90,6 +91,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
         verdicts = numbered(payload)
         asked = set(self.numbers)
         if set(verdicts) != asked:
+            # Both are named: a judge that counts from 0 shows at once.
             missing, extra = sorted(asked - set(verdicts)), sorted(set(verdicts) - asked)
             raise ValueError(
                 f"verdict_count_mismatch: {len(asked)} asked, {len(verdicts)} returned"
@@ -106,6 +108,7 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
         except ValueError:
             return None
         missing = tuple(number for number in self.numbers if number not in present)
+        # With numbers that were not asked for, or none that were, the reply is wrong rather than partial.
         if not missing or not present or not present <= set(self.numbers):
             return None
         return in_language(_Remainder(self, missing), self.language)
@@ -177,6 +180,7 @@ def numbered(payload: Mapping[str, Any]) -> dict[int, Any]:
 
 
 def _own_number(item: Any) -> Any:
+    # What judges call the number when they send a list instead of the object that the schema wants.
     for name in ("number", "claim", "n", "id", "index", "item"):
         if isinstance(item, Mapping) and name in item:
             return item[name]

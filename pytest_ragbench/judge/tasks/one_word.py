@@ -58,10 +58,12 @@ class OneWord(Task[YesChance]):
 def in_a_word(task: NumberedTask[Any]) -> list[Task[YesChance]]:
     """The items of a task, each as a question of its own; see :data:`ASKED` for the tasks that can be."""
     name, texts = ASKED[task.name]
+    # Blank texts are left out of the prompt, and so must not change its markers.
     whole = tuple((label, value) for label, value in task.data().items() if value)
     found: list[Task[YesChance]] = []
     for place in range(len(task.items)):
         shown = tuple((label, value) for label, value in texts(task, place) if value)
+        # Votes stay independent calls when they are asked in a word.
         asked = again(OneWord(name, shown, whole, task.lang), task.vote)
         found.append(in_language(asked, task.language))
     return found

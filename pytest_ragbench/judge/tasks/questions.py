@@ -45,6 +45,7 @@ class WriteQuestions(Task[WrittenQuestions]):
 
     def read(self, payload: Mapping[str, Any]) -> WrittenQuestions:
         reply = super().read(payload)
+        # A blank question has no embedding, and no meaning to compare.
         if not any(item.question.strip() for item in reply.questions):
             raise ValueError("no question was written")
         return reply

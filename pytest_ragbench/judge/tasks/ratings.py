@@ -20,6 +20,7 @@ class RatingReply(Reply):
     rating: int
 
 
+# A model takes milliseconds to build, and a scale is used for every sample of a metric.
 @lru_cache(maxsize=64)
 def rating_reply(scale: IntegerScale) -> type[RatingReply]:
     """The reply whose rating lies on ``scale``; anything else is invalid."""
@@ -77,6 +78,7 @@ class ConfirmAccuracy(_RatingTask):
     name = "confirm_accuracy"
 
     def data(self) -> Mapping[str, Any]:
+        # The first examiner's reason is written by a model, so it is fenced like all untrusted texts.
         return {**super().data(), "remark": self.reason}
 
     def options(self) -> Mapping[str, Any]:
@@ -132,6 +134,7 @@ class RateRubric(_TextsTask[RatingReply]):
 
     def reply_schema(self) -> dict[str, Any]:
         schema = super().reply_schema()
+        # A range would allow grades that the rubric does not describe.
         rating = {"type": "integer", "enum": [grade for grade, _ in self.rubric]}
         return {**schema, "properties": {**schema["properties"], "rating": rating}}
 
