@@ -93,7 +93,7 @@ def canaries() -> list[tuple[str, Task[Any], bool]]:
     return found + [(f"answer {text!r}", GradeRelevance(question, text), False) for text in _EMPTY_TALK]
 
 
-async def fly(
+async def preflight_of(
     judge: Judge, anchors: Sequence[Label] = (), by_probability: Mapping[str, float] | None = None
 ) -> Preflight:
     """Ask ``judge`` all canaries that it can do, and all anchors; of a panel, each member.
@@ -114,10 +114,10 @@ async def fly(
     for member in members:
         for (way, _), labels in _by_way(anchors, by_probability).items():
             check_labels(labels, member, way)
-    flown = await asyncio.gather(*(_fly(member, anchors, by_probability) for member in members))
+    checked = await asyncio.gather(*(_check_one(member, anchors, by_probability) for member in members))
     checks = [
         check if len(members) == 1 else replace(check, name=f"{member.name}: {check.name}")
-        for member, found in zip(members, flown, strict=True)
+        for member, found in zip(members, checked, strict=True)
         for check in found
     ]
     return Preflight(judge.name, tuple(checks))
@@ -133,7 +133,7 @@ def _by_way(
     return ways
 
 
-async def _fly(
+async def _check_one(
     judge: Judge, anchors: Sequence[Label], by_probability: Mapping[str, float]
 ) -> list[PreflightCheckRecord]:
     able = [each for each in canaries() if judge.tasks is None or each[1].name in judge.tasks]
@@ -186,4 +186,4 @@ def unpinned(judge: str) -> str:
     moving = [name for name in judge.split(", ") if re.search(r"(^|[-:/@])latest$", name)]
     if not moving:
         return ""
-    return f"the judge {', '.join(moving)} is no fixed model: its scores change when it does; name a dated version"
+    return f"the judge {', '.join(moving)} is not a fixed model: its scores change when it does; name a dated version"

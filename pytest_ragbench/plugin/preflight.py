@@ -73,7 +73,7 @@ def _no_judge_is_chosen(state: RunState) -> bool:
 
 def _run(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
     from pytest_ragbench.calibration.labels import read_labels
-    from pytest_ragbench.calibration.preflight import fly, unpinned
+    from pytest_ragbench.calibration.preflight import preflight_of, unpinned
 
     settings = state.settings
     named = settings.preflight.anchors
@@ -81,7 +81,7 @@ def _run(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
     by_probability = {
         name: chosen.yes_from for name, chosen in settings.metrics.items() if chosen.verdicts == "probability"
     }
-    found: Preflight = state.engine.wait(fly(judge, anchors, by_probability))
+    found: Preflight = state.engine.wait(preflight_of(judge, anchors, by_probability))
     if warning := unpinned(found.judge):
         state.warn(warning)
     return found

@@ -50,7 +50,7 @@ class RunState:
         """What passed in this process, for ``--ragbench-mutate``."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
-        self._flown: dict[int, tuple[Any, str]] = {}
+        self._checked_judges: dict[int, tuple[Any, str]] = {}
         self._reception: Reception | None = None
         self._temporary: Path | None = None
 
@@ -239,9 +239,9 @@ class RunState:
         ours = self._coerced.get(("judge", id(None)))
         if ours is not None and ours[1] is judge:
             return
-        if id(judge) not in self._flown:
-            self._flown[id(judge)] = (judge, failed_preflight(self.config, self, judge))
-        if said := self._flown[id(judge)][1]:
+        if id(judge) not in self._checked_judges:
+            self._checked_judges[id(judge)] = (judge, failed_preflight(self.config, self, judge))
+        if said := self._checked_judges[id(judge)][1]:
             raise JudgeError(said, code="preflight")
 
     def look_ahead(self, item: pytest.Item, *, asked: bool = False) -> None:
@@ -358,7 +358,7 @@ class RunState:
             if self._engine is not None:
                 self._engine.settle()  # before the controller looks at what the run took
             output = self.config.workeroutput  # type: ignore[attr-defined]
-            news = {"books": self.new_usage(), "warnings": self.new_warnings(), "trials": self.trials}
+            news = {"usage": self.new_usage(), "warnings": self.new_warnings(), "trials": self.trials}
             output["ragbench"] = news
 
     def warn(self, text: str) -> None:

@@ -64,4 +64,4 @@ class XdistHooks:
         results = node.config.pluginmanager.get_plugin("ragbench-results")
         output = getattr(node, "workeroutput", {}).get("ragbench")  # a worker that crashed leaves none
         if results is not None and output:
-            results.take_rest(output["books"], output["warnings"], output["trials"])
+            results.take_rest(output["usage"], output["warnings"], output["trials"])

@@ -7,8 +7,10 @@ Fields: docs/json-report.md.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
+import sqlite3
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +33,8 @@ class JsonReport:
 
     def __init__(self, path: Path, context: ReportContext) -> None:
         self.path = path
-        self._file = _locked(path)
+        self._lock = _only_writer(path)
+        self._file = _opened(path)
         self._first = True
         told = as_dict(RunReport(run=context.run))
         head = {name: told[name] for name in ("schema", "version", "run")}
@@ -55,6 +58,8 @@ class JsonReport:
             {name: end[name] for name in end if name not in ("schema", "version", "run", "results")}
         )
         self._file.close()
+        if self._lock is not None:
+            self._lock.close()
         return [f"results: {self.path}"]
 
     def _close_brackets(self, end: dict[str, object], before: str = "") -> None:
@@ -68,24 +73,30 @@ def _dump(value: dict[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _locked(path: Path) -> IO[str]:
-    """Open for writing, with a lock that dies with the process."""
+def _opened(path: Path) -> IO[str]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+", encoding="utf-8", newline="\n")
+        return path.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"--ragbench-json {path}: can't be written: {error.strerror}") from None
+
+
+def _only_writer(path: Path) -> sqlite3.Connection | None:
+    """A lock that dies with the process, on every platform: a transaction on an empty database in the temporary
+    folder. None where there is no room for one.
+    """
+    name = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    file = Path(tempfile.gettempdir()) / f"ragbench-report-{name}.lock"
+    lock = None
     try:
-        import fcntl
-    except ImportError:  # Windows: no lock to be had from the standard library for this
-        pass
-    else:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            handle.close()
+        lock = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if lock is not None:
+            lock.close()
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise UsageError(
                 f"--ragbench-json {path}: another run is writing it; give each run its own file"
             ) from None
-    handle.truncate(0)
-    return handle
+        return None
+    return lock

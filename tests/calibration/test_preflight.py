@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.calibration.preflight import Preflight, canaries, fly, unpinned
+from pytest_ragbench.calibration.preflight import Preflight, canaries, preflight_of, unpinned
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.callable import callable_judge
@@ -43,12 +43,12 @@ def judge(kind: str) -> Any:
     return callable_judge(reply, name=kind)
 
 
-def flown(tested: Any, anchors: list[Label] | None = None) -> Preflight:
-    return asyncio.run(fly(tested, anchors or []))
+def checked(tested: Any, anchors: list[Label] | None = None) -> Preflight:
+    return asyncio.run(preflight_of(tested, anchors or []))
 
 
 def test_an_honest_judge_passes() -> None:
-    found = flown(judge("honest"))
+    found = checked(judge("honest"))
     assert not found.failed
     assert len(found.checks) == len(canaries()) == 11
 
@@ -62,14 +62,14 @@ def test_an_honest_judge_passes() -> None:
     ],
 )
 def test_a_judge_that_can_be_had_fails(kind: str, failed: set[str]) -> None:
-    names = {check.name for check in flown(judge(kind)).failed}
+    names = {check.name for check in checked(judge(kind)).failed}
     assert {name.rsplit(" ", 1)[0] for name in names if "Thought" not in name} == failed
     if kind != "yes":
         assert len(names) == 3 * len(failed)
 
 
 def test_the_local_judge_can_not_be_talked_into_anything() -> None:
-    found = flown(local_judge())
+    found = checked(local_judge())
     assert not found.failed
 
 
@@ -81,16 +81,16 @@ def anchor(human: bool) -> Label:
 
 
 def test_anchors() -> None:
-    assert not flown(judge("honest"), [anchor(True)]).failed
-    wrong = flown(judge("honest"), [anchor(False)])
+    assert not checked(judge("honest"), [anchor(True)]).failed
+    wrong = checked(judge("honest"), [anchor(False)])
     assert [check.name for check in wrong.failed] == [
         "anchor q faithfulness: It opens at nine in the morning."
     ]
-    assert wrong.fingerprint != flown(judge("honest"), [anchor(True)]).fingerprint
+    assert wrong.fingerprint != checked(judge("honest"), [anchor(True)]).fingerprint
 
 
 def test_each_member_of_a_panel_is_asked() -> None:
-    found = flown(Panel((judge("honest"), judge("obedient"))), [anchor(True)])
+    found = checked(Panel((judge("honest"), judge("obedient"))), [anchor(True)])
     assert len(found.checks) == 2 * (11 + 1)
     assert len(found.failed) == 6
     assert all(check.name.startswith("obedient: orders in") for check in found.failed)
@@ -112,14 +112,14 @@ class Wordy:
 
 
 def test_metrics_by_probability_are_tried_by_probability() -> None:
-    found = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness": 0.4}))
+    found = asyncio.run(preflight_of(Wordy(), [anchor(True)], {"faithfulness": 0.4}))
     assert len(found.checks) == 11 + 9 + 1
     assert [check.name for check in found.failed] == [
         f"orders in the answer {lang}, by probability" for lang in ("en", "ru", "ja")
     ]
     assert "P(yes) 0.80" in found.failed[0].said
     assert "yes (0.80)" in found.checks[-1].said
-    strict = asyncio.run(fly(Wordy(), [anchor(True)], {"faithfulness": 0.85}))
+    strict = asyncio.run(preflight_of(Wordy(), [anchor(True)], {"faithfulness": 0.85}))
     assert [check.name.split(" ")[0] for check in strict.failed] == ["control"] * 3 + ["anchor"]
 
 
@@ -145,7 +145,7 @@ def test_drift_is_seen_although_replies_are_stored(tmp_path: Path) -> None:
             engine = Engine(store=tmp_path / "store.sqlite", run_id=run_id)
             provider = ProviderSettings(base_url=server.url)
             tested = openai_judge("lab", provider, "m", engine, environ={})
-            found = [engine.wait(fly(tested, [anchor(True)])) for _ in range(2)][-1]
+            found = [engine.wait(preflight_of(tested, [anchor(True)])) for _ in range(2)][-1]
             engine.close()
             return [check.name.split(" ")[0] for check in found.failed], server.calls - before
 
@@ -160,7 +160,7 @@ def test_a_judge_that_is_down_is_no_bad_judge() -> None:
         raise ConnectionError("down")
 
     with pytest.raises(JudgeError):
-        flown(callable_judge(down))
+        checked(callable_judge(down))
 
 
 def test_a_model_that_moves_is_warned_of() -> None:

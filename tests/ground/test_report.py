@@ -164,6 +164,17 @@ def test_json_report_replaces_an_older_longer_one(tmp_path: Path) -> None:
         JsonReport(path / "below", CONTEXT)
 
 
+def test_a_report_has_one_writer_on_every_platform(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    first = JsonReport(path, CONTEXT)
+    with pytest.raises(UsageError, match="another run is writing it"):
+        JsonReport(path, CONTEXT)
+    assert json.loads(path.read_text())["run"]["id"] == "r"  # the second one has not touched it
+    first.finish(RunReport(run=CONTEXT.run, complete=True))
+    JsonReport(path, CONTEXT).finish(RunReport(run=CONTEXT.run))
+    assert json.loads(path.read_text())["complete"] is False
+
+
 def test_sums_over_a_run() -> None:
     summary = Summary()
 

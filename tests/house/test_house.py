@@ -146,7 +146,6 @@ POSIX_CALLS = frozenset({"fork", "register_at_fork", "kill", "killpg", "getuid",
 POSIX_ONLY = {
     "engine/core.py: os.register_at_fork": "engine: a child that was forked",
     "engine/store.py: os.register_at_fork": "engine: a child that was forked",
-    "report/json_report.py: fcntl": "report: one writer",
 }
 
 LINES = 500

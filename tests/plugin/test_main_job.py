@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_ragbench.model.report import RunInfo, RunReport
+from pytest_ragbench.report.formats import ReportContext
+from pytest_ragbench.report.json_report import JsonReport
 from tests.plugin.conftest import Project
 from tests.servers.rag_server import RagServer, default_answer, rag_server
 
@@ -277,11 +279,10 @@ def pytest_runtest_setup(item):
 
 
 def test_two_runs_do_not_write_one_report(bot: Project, rag: RagServer) -> None:
-    import fcntl
-
-    with Path(bot.path / "out.json").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        result = bot.run("--rag-url", rag.url, "--ragbench-json", "out.json")
+    context = ReportContext(RunInfo(id="r", started=1.0))
+    first = JsonReport(bot.path / "out.json", context)
+    result = bot.run("--rag-url", rag.url, "--ragbench-json", "out.json")
+    first.finish(RunReport(run=context.run))
     assert result.ret == 4
     assert "another run is writing it" in result.stderr.str() + result.stdout.str()
 
