@@ -48,6 +48,7 @@ def _made(metric: Metric) -> Callable[..., Score]:
         cutoff_from="k" if takes_cutoff else None,
     )  # fmt: skip
 
+    # Bound by hand: an unknown option gets the message that names the known ones, not a TypeError.
     def helper(*args: Any, **options: Any) -> Score:
         __tracebackhide__ = True
         given = _by_name(name, positional, args, options)
@@ -62,6 +63,7 @@ def _made(metric: Metric) -> Callable[..., Score]:
         return assert_metric(measured, given["sample"], threshold, **tools, **asked.options)
 
     helper.__name__ = helper.__qualname__ = name
+    # Where people import it from, so that it can be pickled and found.
     helper.__module__ = "pytest_ragbench"
     helper.__doc__ = _doc(metric)
     helper.__signature__ = signature_of(metric)  # type: ignore[attr-defined]
@@ -98,6 +100,7 @@ def signature_of(metric: Metric) -> inspect.Signature:
         inspect.Parameter("threshold", either, default=None, annotation=ThresholdLike | None),
     ]
     for name, parameter in options.items():
+        # hallucination is noise_sensitivity with its mode set: editors see that as the default.
         preset = metric.options.get(name, parameter.default)
         parameters.append(parameter.replace(kind=alone, default=preset))
     if not over and metric.tasks and asks_yes_or_no(metric):

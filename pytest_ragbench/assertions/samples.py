@@ -141,6 +141,7 @@ def assert_quality(
         )
         for name, threshold in named.items()
     ]
+    # Before any is asserted: with two metrics wrong, both are said.
     outcomes = _outcomes(context, prepared)
     failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     misses = [
@@ -148,6 +149,7 @@ def assert_quality(
         for each, outcome in zip(prepared, outcomes, strict=True)
         if isinstance(outcome, Score)
     ]
+    # A bad answer outranks an outage: the test fails, and the outage is named in it.
     missed = [miss for miss in misses if miss is not None]
     if missed:
         _raise_misses(sample, missed, notes=[str(failure).partition("\n")[0] for failure in failures])
@@ -258,6 +260,7 @@ def assert_search_rag(
     context = runtime.current()
     given = {"answer_correctness": answer_correctness, "groundedness": groundedness}
     if threshold is None and all(value is None for value in given.values()):
+        # Only where nothing is given: one grade named means that the other is free.
         threshold = ">=0.7"
     limits: dict[str, Threshold] = {}
     for name, value in given.items():

@@ -152,6 +152,7 @@ def assert_retrieval(
     __tracebackhide__ = True
     _refuse_swapped("assert_retrieval", samples, metric)
     context = runtime.current()
+    # Any metric would work, but the name would mislead readers of the test.
     if not {"relevant_ids", "relevant_urls"} & set(find(metric).needs):
         raise UsageError(f"{metric} is not a retrieval metric; write assert_over(samples, {metric!r}, ...)")
     request = SetRequest(
@@ -177,6 +178,7 @@ def _asserted(context: Runtime, request: SetRequest) -> Score:
     if limit is None:  # prepare_set has refused that
         raise UsageError(f"{request.metric} was given no threshold")
     found = _scored(context, prepared, limit.text)
+    # Each sample that is good enough by itself can be made worse, and should then fail.
     for part, score in found.scores:
         if limit.met(score.value):
             context.passed(part, limit, score)
@@ -194,6 +196,7 @@ def _scored(context: Runtime, prepared: PreparedSet, threshold: str | None) -> S
     metric = prepared.metric
     try:
         return context.engine().wait(score_set(prepared), meanwhile=context.waiting)
+    # The test's fault, not a result of the run.
     except UsageError:
         raise
     except RagbenchError as error:

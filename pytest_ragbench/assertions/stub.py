@@ -35,6 +35,7 @@ def stub_text(names_by_module: Mapping[str, str]) -> str:
     names_by_module
         Module (without the package) -> the public names that it defines, with spaces between them.
     """
+    # Helpers that are written out win over those that would be made.
     ours = {name for names in names_by_module.values() for name in names.split()}
     metrics = {
         name: known
@@ -72,6 +73,7 @@ def is_built_in(metric: Metric) -> bool:
 
 def _helper_text(metric: Metric) -> str:
     signature = signature_of(metric)
+    # Written as strings in the formula's module, where its aliases are known.
     hints = typing.get_type_hints(inspect.unwrap(metric.compute))
     lines = []
     keyword_only = False
@@ -88,6 +90,7 @@ def _helper_text(metric: Metric) -> str:
 
 def type_text(hint: Any) -> str:
     """A type as it is written in a stub."""
+    # Aliases that users annotate with keep their names.
     if hint == ThresholdLike | None:
         return "ThresholdLike | None"
     if hint == Items:

@@ -79,5 +79,5 @@ class Panel:
         return all(getattr(judge, "shared", False) for judge in self.members)
 
     async def ask(self, task: Task[R]) -> Answered[R]:
-        """The first judge's reply: a metric over a whole set is its alone."""
+        """The first judge's reply, to a task that is not part of a score: scores ask all members (``scoring``)."""
         return await self.members[0].ask(task)

@@ -52,6 +52,7 @@ class Context:
         """
         if value is None:
             return self.judge()
+        # A call with a judge of its own is rare, and what builds one is slow to import.
         from pytest_ragbench import building
 
         return building.judge(value, self.engine(), self.settings())
@@ -71,6 +72,7 @@ def context_of(
     """A context without a test: the configured judge and embedder, or what ``judge`` and ``embedder`` stand for."""
     from pytest_ragbench import building
 
+    # Cached: all metrics of a file or a command share one judge, and so its client and limits.
     return Context(
         settings=lambda: settings,
         engine=lambda: engine,

@@ -43,6 +43,7 @@ async def score_all(prepared: Sequence[Prepared]) -> list[Score | Exception]:
     """
     if len(prepared) == 1:  # most are: one task less
         return [await _outcome(prepared[0])]
+    # Errors are values here, so that one failure does not cancel the calls of the others.
     return list(await asyncio.gather(*map(_outcome, prepared)))
 
 
@@ -63,12 +64,14 @@ async def score(prepared: Prepared) -> Score:
     UsageError
         The formula returned something else than a score, or a value outside the metric's range.
     """
+    # A metric over a set looks at blank answers itself: they count among the others there.
     metric, given = prepared.metric, prepared.given
     found = shortcut(metric, given) if metric.of == "sample" else None
     if found is not None:
         value, reason = found
         return Tools(metric.name).score(given, value, reason=reason)
 
+    # Nothing to vote on: arithmetic says the same every time.
     if not metric.tasks:
         return await _compute(prepared, None, None, 0)
     if metric.watches_judge:  # votes and panels are of the samples that it has scored, not of itself
@@ -86,6 +89,7 @@ async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None
         judge,
         prepared.embedder,
         second=second,
+        # Repeats must not meet the stored votes of an earlier repeat.
         repeat=prepared.repeat * prepared.votes + vote,
         fresh=prepared.fresh,
         lang=given.lang if isinstance(given, RagSample) else None,
@@ -96,6 +100,7 @@ async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None
     try:
         found: Score = await metric.compute(given, tools, **chosen)
     finally:
+        # Also where there is no score: a call that failed was made and paid for.
         if prepared.watch is not None:
             prepared.watch(tools)
     if verdicts == "probability":

@@ -119,6 +119,7 @@ class Prepared:
             The sample lacks what the metric needs.
         """
         metric = fit_to_sample(self.registered, sample, self.options)
+        # A variant may need a task that the original did not.
         if self.judge is not None and needs_judge(metric, sample):
             check_judge(metric, self.judge)
         return replace(self, metric=metric, given=sample, limit=limit)
@@ -150,6 +151,7 @@ class MetricSetup:
         self.metric = metric if isinstance(metric, Metric) else find(metric)
         check_sample_metric(self.metric)
         check_options(self.metric, formula_options(self.metric, self.options))
+        # Samples differ in what they ask (a mode that follows from a field), so each kind is checked once.
         self._checked: set[tuple[Any, ...]] = set()
         self._judge: Judge | None = None
         self._embedder: Embedder | None = None
@@ -164,6 +166,7 @@ class MetricSetup:
             what the metric asks.
         """
         request = self._request
+        # In the order in which people can mend it: the sample, the threshold, then judge and embedder.
         metric = fit_to_sample(self.metric, sample, self.options)
         limit = _limit(self._settings, metric, sample, request)
         # Built when the first sample needs them: one that is scored without a call needs no judge.
@@ -189,6 +192,7 @@ class MetricSetup:
     def judge_for(self, metric: Metric | None = None) -> Judge:
         """The judge, once it is sure that it can do what the metric asks."""
         metric = metric or with_verdicts(self.metric, self.options)
+        # Not in __init__: a set of blank answers is scored without a judge, and must not need a key.
         if self._judge is None:
             self._judge = self._context.judge_for(self._request.judge)
         asked = (metric.tasks, metric.options.get("verdicts"))
@@ -224,6 +228,7 @@ def configured_options(settings: Settings, name: str, options: Mapping[str, Any]
     UsageError
         ``[metrics]`` names an unknown metric, or one that has no such option.
     """
+    # All of [metrics], not only this one: a misspelt name is found by the first test, not by none.
     for known, chosen in settings.metrics.items():
         if chosen.verdicts == "probability":
             formula_options(find(known), {"verdicts": chosen.verdicts})
@@ -239,6 +244,7 @@ def configured_options(settings: Settings, name: str, options: Mapping[str, Any]
 
 def votes_for(settings: Settings, sample: RagSample | Question) -> int:
     """How many votes a sample gets: as configured, and at least three where it must pass and a gate says so."""
+    # A question that a gate hangs on must not fail by one unlucky verdict.
     if sample.must_pass and any(name.partition("[")[0].strip() == "must_pass" for name in settings.gates):
         return max(3, settings.votes)
     return settings.votes
@@ -253,6 +259,7 @@ def check_judge(metric: Metric, judge: Judge) -> None:
         Naming the judge and how to get another.
     """
     for task in metric.tasks:
+        # "a|b": either of the two will do.
         if judge.tasks is not None and not set(task.split("|")) & set(judge.tasks):
             raise UsageError(
                 f"{metric.name}: the judge {judge.name!r} can't do {task.split('|')[0]!r}. Configure an LLM: set "
@@ -272,6 +279,7 @@ def shortcut(metric: Metric, sample: RagSample) -> tuple[float, str] | None:
     """
     if "answer" in metric.needs and not (sample.answer or "").strip():
         return (0.0 if metric.direction == "higher" else metric.worst), "empty answer"
+    # None is not empty: a reply that was never mapped is refused by the check of needs before.
     empty = not any(context.strip() for context in sample.contexts or ())
     if empty and metric.without_contexts is not None and "contexts" in metric.needs:
         return metric.without_contexts, "no contexts retrieved"
@@ -289,6 +297,7 @@ def needs_embedder(metric: Metric, sample: RagSample) -> bool:
 
 
 def _limit(settings: Settings, metric: Metric, sample: RagSample, request: ScoreRequest) -> Threshold | None:
+    # The question knows best: it may be the hard one of its file.
     own = sample.thresholds.get(metric.name)
     if own is not None:
         try:

@@ -116,6 +116,7 @@ async def score_set(prepared: PreparedSet) -> SetScore:
             failed[part.given.label] = outcome
         else:
             raise outcome
+    # The tolerance is for shares such as 0.7 of 10.
     if not scores or len(scores) < prepared.coverage * prepared.n_total - 1e-9:
         raise _short(prepared, len(scores), failed)
     return SetScore(_total(prepared, scores, failed), tuple(scores))
@@ -143,10 +144,13 @@ def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> P
             judge=request.judge, embedder=request.embedder,
         ),
     )  # fmt: skip
+    # What a metric needs may follow from its options and the sample, so that comes first.
     own_options = formula_options(setup.metric, setup.options)
     adapted = [setup.metric.adapted(_as_sample(metric, each), own_options) for each in samples]
     kept, left_out = _without_questions(adapted, samples)
+    # Its direction may follow from the options.
     limit = _limit(context, request, adapted[0] if adapted else metric)
+    # All samples are checked before the first is asked about.
     parts = tuple(setup.prepare(sample) for sample in kept)
     return PreparedSet(
         metric=parts[0].metric if parts else metric,
@@ -172,6 +176,7 @@ def _prepare_whole(context: Context, request: SetRequest, metric: Metric) -> Pre
         kept, left_out = _without_questions([known] * len(samples), samples)
         for sample in kept:
             check_needs(known, sample)
+        # Options that go with the items (labels) are checked against those that are left.
         if len(kept) < len(samples):
             items = kept
             known = metric.adapted(items, own_options)
@@ -226,6 +231,7 @@ def _without_questions(
     for metric, sample in zip(adapted, samples, strict=True):
         wanted = [name for name in metric.needs if name in QUESTION_FIELDS]
         for name in wanted:
+            # Zero is reported, too: readers see that no question was left out.
             left_out.setdefault(name, 0)
         absent = next((name for name in wanted if lacks(sample, name)), None)
         if absent is None:
@@ -233,6 +239,7 @@ def _without_questions(
         else:
             left_out[absent] += 1
     if samples and not kept:
+        # What the reply lacks is the more likely mistake: it is said first.
         for metric, sample in zip(adapted, samples, strict=True):
             check_needs(replace(metric, needs=tuple(set(metric.needs) - QUESTION_FIELDS)), sample)
         field_name = max(left_out, key=lambda name: left_out[name])
@@ -264,6 +271,7 @@ async def _score_whole(prepared: PreparedSet) -> Score:
     [part] = prepared.parts
     failed, name = prepared.failed, prepared.metric.name
     n = len(part.given)
+    # Before the call: a set that can't be reported is not paid for.
     if failed and (not n or n < prepared.coverage * prepared.n_total - 1e-9):
         raise _short(prepared, n, failed)
     found = await score(part)
@@ -282,6 +290,7 @@ async def _score_whole(prepared: PreparedSet) -> Score:
 def _short(prepared: PreparedSet, n: int, failed: Mapping[str, Unscored]) -> Unscored:
     """The error that too few of the set have a score, of the class of the first failure."""
     total, name = prepared.n_total, prepared.metric.name
+    # Of the class of the first failure, so that an outage stays an outage in exit code and report.
     first = next(iter(failed.values()), None)
     names = ", ".join(list(failed)[:5]) + (" ..." if len(failed) > 5 else "")
     message = f"{name}: {n} of {total} have a score, {total - n} do not ({names})"
@@ -295,6 +304,7 @@ def _total(
     prepared: PreparedSet, scores: Sequence[tuple[Prepared, Score]], failed: Mapping[str, Unscored]
 ) -> Score:
     """The mean, with the worst as evidence and the sums of what all of them used."""
+    # A plain mean: no sample counts more, and none without a score counts as zero.
     values = [each.value for _, each in scores]
     lower = prepared.metric.direction == "lower"
     worst = sorted(scores, key=lambda pair: pair[1].value, reverse=lower)

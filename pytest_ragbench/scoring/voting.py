@@ -50,12 +50,14 @@ async def put_together(prepared: Prepared, compute: Compute) -> Score:
         No vote and no member gave a score, or a panel has no consensus.
     """
     judge, votes, limit = prepared.judge, prepared.votes, prepared.limit
+    # No judge: the sample needs none, or the formula says so itself.
     if judge is None:
         return await compute(None, None, 0)
 
     async def by(member: Judge, second: Judge | None = None) -> Score:
         async def vote(number: int) -> Score:
             score = await compute(member, second, number)
+            # Only a vote among several has a number in the report.
             if votes == 1:
                 return score
             return replace(score, replies=tuple(replace(reply, vote=number + 1) for reply in score.replies))
@@ -77,6 +79,7 @@ async def put_together(prepared: Prepared, compute: Compute) -> Score:
 
 async def _voted(vote: Any, votes: int, limit: Threshold | None) -> Score:
     """As many votes as a majority takes; the rest only where those disagree."""
+    # Best of three by two calls where they agree: most do.
     first = votes // 2 + 1
     outcomes: list[Score | BaseException] = list(
         await asyncio.gather(*(vote(number) for number in range(first)), return_exceptions=True)
@@ -93,6 +96,7 @@ async def _voted(vote: Any, votes: int, limit: Threshold | None) -> Score:
     if failed := _failures(outcomes):
         details["votes_failed"] = failed
     reason = found.reason
+    # Agreement is about verdicts: without a threshold there is none to agree on.
     if limit is not None and len(values) > 1:
         passes = details["votes_passed"] = sum(limit.met(value) for value in values)
         details["self_agreement"] = self_agreement(passes, len(values))
@@ -111,6 +115,7 @@ async def _dual(panel: Panel, by: Any) -> Score:
     if not panel.swap_roles:
         score: Score = await by(first, second)
         return replace(score, details={**score.details, "roles": [first.name, second.name]})
+    # A second examiner may follow whatever it is shown: asked both ways, that shows.
     outcomes = await asyncio.gather(by(first, second), by(second, first), return_exceptions=True)
     names = (f"{first.name}, then {second.name}", f"{second.name}, then {first.name}")
     opinions = {
@@ -135,6 +140,7 @@ async def _dual(panel: Panel, by: Any) -> Score:
 
 async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Score:
     first: Score = await by(panel.members[0])
+    # Without a threshold nothing is a failure, and nothing is near it.
     if limit is None:
         return first
     edge = limit.low if abs(limit.low) != float("inf") else limit.high
@@ -147,9 +153,11 @@ async def _second_opinion(panel: Panel, by: Any, limit: Threshold | None) -> Sco
         return first
     try:
         second: Score = await by(panel.members[1])
+    # The second judge is optional: its outage must not cost the score of the first.
     except JudgeError as error:
         said = f"{panel.members[1].name} could not be asked: {str(error).partition(chr(10))[0]}"
         return replace(first, details={**first.details, "panel_failed": {panel.members[1].name: said}})
+    # A cascade's second judge decides; a confirming one can only acquit.
     overruled = panel.kind == "cascade" or limit.met(second.value)
     chosen, other = (second, first) if overruled else (first, second)
     return _with_opinions(
@@ -184,6 +192,7 @@ def _paneled(panel: Panel, outcomes: Sequence[Score | BaseException], limit: Thr
             value, join = max(values), max
         case "majority":
             value = _majority(values, limit)
+        # Judges that far apart have read different things: a mean would hide it.
         case "consensus":
             if max(values) - min(values) > panel.tolerance + EQUAL_WITHIN:
                 said = ", ".join(f"{name} {each:.2f}" for name, each in opinions.items())
@@ -199,6 +208,7 @@ def _majority(values: Sequence[float], limit: Threshold | None) -> float:
     """The median of the side that has more; a tie is a failure."""
     if limit is None:
         return median(values)
+    # A tie is a failure: a quality gate errs on the strict side.
     good = [value for value in values if limit.met(value)]
     bad = [value for value in values if not limit.met(value)]
     return median(good if len(good) > len(bad) else bad)
@@ -218,6 +228,7 @@ def _with_opinions(
 
 def _scores(outcomes: Sequence[Score | BaseException]) -> list[Score]:
     """The scores among the outcomes. Raises the first error if there is none, and any that is not a failed call."""
+    # A usage error or a bug must not be outvoted by the others.
     for outcome in outcomes:
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unscored):
             raise outcome
@@ -239,6 +250,7 @@ def _agree(values: Sequence[float], limit: Threshold | None) -> bool:
 
 def _combined(cast: Sequence[Score], value: float, join: Any) -> Score:
     """Reason and evidence of the score nearest to ``value``, the parts put together as the value is."""
+    # Reasons can't be averaged: the one that fits the value best is shown.
     nearest = min(cast, key=lambda score: abs(score.value - value))
     details = dict(nearest.details)
     for name in details:
