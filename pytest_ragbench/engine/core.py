@@ -15,8 +15,9 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -27,7 +28,7 @@ from pytest_ragbench.engine.coordinator import Coordinator, Event
 from pytest_ragbench.engine.fetching import Fetcher
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.local import LocalCoordinator
-from pytest_ragbench.engine.lookahead import looking_ahead
+from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
 from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.permits import Clock, Permits, Sleep
 from pytest_ragbench.engine.prices import Prices
@@ -181,6 +182,14 @@ class Engine:
             return await self.bring(self.fetch(request))
         assert self._fetcher is not None
         return await self._fetcher.fetch(request)
+
+    def take_over(self, taken: Sequence[Receipt]) -> bool:
+        """A test takes what a guess made of fetches, in the place of fetching: these count as its own now.
+
+        From any thread, without waiting. False where that can't be said without asking other processes, or
+        other tests have come for some of it: then the test is to fetch.
+        """
+        return self._fetcher is not None and self._fetcher.take_over(taken)
 
     def replays(self, kind: str) -> bool:
         """Whether requests of this kind are answered from a recording, so that nobody is asked."""
@@ -389,6 +398,8 @@ class Engine:
             if not ahead:  # from any thread
                 running = self._start()
                 running.thread.loop.call_soon_threadsafe(running.coordinator.note, event)
+        if (kept := receipts.get()) is not None:
+            kept.append(Receipt(None, note=partial(self._start().coordinator.note, event)))
         return Fetched(value, cached=True)
 
     def _forget(self) -> None:

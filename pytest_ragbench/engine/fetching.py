@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, TypeVar
 
 from pytest_ragbench.engine.coordinator import Event, Failure, Kept, Lost, Reply
 from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
 from pytest_ragbench.engine.limits import Limits
-from pytest_ragbench.engine.lookahead import Guessed, looking_ahead
+from pytest_ragbench.engine.lookahead import Guessed, Receipt, looking_ahead, receipts
 from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder
@@ -81,19 +82,38 @@ class Fetcher:
         first = ahead or launched
         if not first and (guessed is not None or was_guess):
             first = not coordinator.shared or await coordinator.take(digest)
-        if self._recorder is not None and not ahead:
-            self._recorder.note(request, got.text, coordinator.note)
         value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
+        found: Fetched[T] | None = None
         if first and (launched or was_guess) and not got.cached:
-            return Fetched(value, got.usage, got.duration)
-        if first and guessed is not None:
-            return Fetched(value, guessed.usage, guessed.duration)
-        if first and got.paid_in_run and coordinator.shared and not ahead:
-            return Fetched(value, self._handed_over(request, got.usage), got.duration)
+            found = Fetched(value, got.usage, got.duration)
+        elif first and guessed is not None:
+            found = Fetched(value, guessed.usage, guessed.duration)
+        elif first and got.paid_in_run and coordinator.shared and not ahead:
+            found = Fetched(value, self._handed_over(request, got.usage), got.duration)
+        note = partial(self._note_taken, request, got, stored=found is None)
         if not ahead:
+            note()
+        elif (kept_for := receipts.get()) is not None:  # a test may take over what the guess makes of this
+            silent = found is not None and self._recorder is None
+            kept_for.append(Receipt(digest, paid=found is not None, note=None if silent else note))
+        return found or Fetched(value, cached=True)
+
+    def take_over(self, taken: Sequence[Receipt]) -> bool:
+        """See :meth:`pytest_ragbench.engine.core.Engine.take_over`; from any thread."""
+        if self._coordinator.shared or not self._running.prefetched.take_all(taken):
+            return False
+        for receipt in taken:
+            if receipt.note is not None:
+                self._running.thread.loop.call_soon_threadsafe(receipt.note)
+        return True
+
+    def _note_taken(self, request: Request[Any], got: Obtained[Any], *, stored: bool) -> None:
+        """Record and count a reply that a test has got."""
+        if self._recorder is not None:
+            self._recorder.note(request, got.text, self._coordinator.note)
+        if stored:
             saved = got.usage.prompt_tokens, got.usage.completion_tokens
-            coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
-        return Fetched(value, cached=True)
+            self._coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
 
     async def _prefetched(self, digest: str) -> Guessed | None:
         try:
@@ -175,6 +195,8 @@ class Fetcher:
         except Exception:
             self._coordinator.note(Event("failed", request.kind))
             raise
+        if (kept := receipts.get()) is not None:
+            kept.append(Receipt(None, paid=True))  # it can't be taken over
         if self._recorder is not None and not looking_ahead.get():
             text = payload_text(payload, f"reply to a request ({request.kind})")
             self._recorder.note(request, text, self._coordinator.note)

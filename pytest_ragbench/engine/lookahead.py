@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,29 @@ looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=F
 
 _AT_HAND = 2000
 """Replies of guesses that are kept for their tests; more than a window of 400 tests asks for."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One fetch of a guess, for the test that takes over what was made of it.
+
+    Parameters
+    ----------
+    digest
+        Of the request; None where nothing was asked and nothing stored.
+    paid
+        Whether it was this guess that paid.
+    note
+        What the fetch of a test would have counted and recorded; on the engine's loop. None: nothing.
+    """
+
+    digest: str | None
+    paid: bool = False
+    note: Callable[[], None] | None = None
+
+
+receipts: ContextVar[list[Receipt] | None] = ContextVar("ragbench_receipts", default=None)
+"""Where the fetches of a guess leave theirs."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +92,23 @@ class Prefetched:
         if kept is not None and kept.error is not None:
             raise kept.error.with_traceback(None)
         return kept
+
+    def take_all(self, receipts: Sequence[Receipt]) -> bool:
+        """What guesses paid, for the test that takes over what was made of it; from any thread.
+
+        False, and nothing taken, where another test has come for a part of it, or will.
+        """
+        paid = {receipt.digest for receipt in receipts if receipt.paid}
+        if any(receipt.digest in self._kept for receipt in receipts if receipt.digest not in paid):
+            return False
+        taken: dict[str, Guessed] = {}
+        for digest in paid:
+            kept = self._kept.pop(digest or "", None)
+            if kept is None or kept.error is not None:
+                self._kept.update(taken if kept is None else {**taken, str(digest): kept})
+                return False
+            taken[str(digest)] = kept
+        return True
 
     def _forget(self, digest: str) -> None:
         """The tests of other workers come for the reply elsewhere."""

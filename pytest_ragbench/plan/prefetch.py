@@ -9,19 +9,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextvars import copy_context
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_ragbench.engine.lookahead import looking_ahead
+from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
 from pytest_ragbench.model.errors import BudgetError, EndpointError, RagbenchError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.plan.model import UNKNOWN, Ask
+from pytest_ragbench.scoring.pipeline import score
+from pytest_ragbench.scoring.requests import Prepared, ScoreRequest, prepare, votes_for
+from pytest_ragbench.scoring.sets import SetRequest, prepare_set, score_set
 
 if TYPE_CHECKING:
+    from pytest_ragbench.engine import Engine
+    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.rag import Retriever
-    from pytest_ragbench.scoring import Context, Prepared
+    from pytest_ragbench.scoring import Context
 
 MAX_EACH = 100
 """For so many samples of a loop is asked ahead: one that misses ends it."""
@@ -79,13 +86,31 @@ class Guesses:
             task.cancel()
 
 
+@dataclass(frozen=True)
+class FinishedScore:
+    """What a guess came to, and the fetches that it took."""
+
+    prepared: Prepared
+    score: Score
+    receipts: Sequence[Receipt]
+
+
 @dataclass
-class Answers:
-    """What is asked of the system under test for one test: a task for each question, or the sample itself."""
+class Ahead:
+    """What is asked ahead for one test, and what has come of it so far.
+
+    Filled on the engine's loop. The test takes a sample or score that is finished on its own thread, once;
+    what is not finished then, or failed, it asks for itself, and joins the calls under way.
+    """
 
     questions: Sequence[Question] = ()
-    tasks: list[asyncio.Task[RagSample]] = field(default_factory=list)
     sample: RagSample | None = None
+    """Of a test of one question, once it is there."""
+    tasks: list[asyncio.Task[RagSample]] = field(default_factory=list)
+    """For each question."""
+    scores: list[FinishedScore] = field(default_factory=list)
+    receipts: list[Receipt] | None = None
+    """Of the sample, until the test takes it."""
 
     @property
     def example(self) -> Question | RagSample:
@@ -94,13 +119,16 @@ class Answers:
 
     def asked(self, retriever: Retriever) -> list[Guess]:
         """Guesses that ask the questions, in their order."""
+        return [partial(self._ask, retriever, question) for question in self.questions]
 
-        async def ask(question: Question) -> None:
-            task = asyncio.ensure_future(retriever.ask(question))
-            self.tasks.append(task)
-            await task
-
-        return [lambda question=question: ask(question) for question in self.questions]  # type: ignore[misc]
+    async def _ask(self, retriever: Retriever, question: Question) -> None:
+        kept: list[Receipt] = []
+        receipts.set(kept)
+        task = asyncio.ensure_future(retriever.ask(question))
+        self.tasks.append(task)
+        sample = await task
+        if len(self.questions) == 1:
+            self.sample, self.receipts = sample, kept
 
     async def one(self) -> RagSample:
         """The test's sample."""
@@ -114,6 +142,24 @@ class Answers:
                 raise outcome
             found.append(outcome)
         return RagSamples(self.questions, found)
+
+    # On the test's thread
+
+    def take_sample(self, engine: Engine) -> RagSample | None:
+        """The sample, where it is there and what it took can be put down to this test."""
+        sample, kept, self.receipts = self.sample, self.receipts, None
+        if sample is None or kept is None or not engine.take_over(kept):
+            return None
+        # What the test may change in place is not what its metrics are guessed from.
+        return sample.with_(metadata=deepcopy(sample.metadata)) if sample.metadata else sample
+
+    def take_score(self, prepared: Prepared, engine: Engine) -> Score | None:
+        """The score of this very request, on the same terms."""
+        for finished in self.scores:
+            if finished.prepared.is_like(prepared):
+                self.scores.remove(finished)
+                return finished.score if engine.take_over(finished.receipts) else None
+        return None
 
 
 class Absent:
@@ -129,10 +175,8 @@ class Absent:
         raise RagbenchError("not asked ahead of the test")
 
 
-async def score_ahead(context: Context, asks: Sequence[Ask], answers: Answers) -> None:
+async def score_ahead(context: Context, asks: Sequence[Ask], ahead: Ahead) -> None:
     """Score what a test is certain to score, as far as nothing is wrong with it."""
-    from pytest_ragbench.scoring import score_all
-
     prepared: list[Prepared] = []
     over: list[Ask] = []
     for ask in asks:
@@ -140,19 +184,25 @@ async def score_ahead(context: Context, asks: Sequence[Ask], answers: Answers) -
             over.append(ask)
             continue
         try:
-            samples = (await answers.all()).answered if ask.of == "each" else [await answers.one()]
+            samples = (await ahead.all()).answered if ask.of == "each" else [await ahead.one()]
             for sample in samples[:MAX_EACH]:
                 prepared += _prepared(context, ask, sample)
         except RagbenchError:
             if not ask.may_fail:
                 break  # the test ends here, too
-    await asyncio.gather(score_all(prepared), *(_score_set(context, ask, answers) for ask in over))
+    scores = (_score(each, ahead) for each in prepared)
+    await asyncio.gather(*scores, *(_score_set(context, ask, ahead) for ask in over), return_exceptions=True)
+
+
+async def _score(prepared: Prepared, ahead: Ahead) -> None:
+    kept: list[Receipt] = []
+    receipts.set(kept)
+    found = await score(prepared)
+    if found.embedder is None:  # texts are embedded in batches with those of other tests
+        ahead.scores.append(FinishedScore(prepared, found, kept))
 
 
 def _prepared(context: Context, ask: Ask, sample: RagSample) -> list[Prepared]:
-    from pytest_ragbench.scoring import ScoreRequest, prepare
-    from pytest_ragbench.scoring.requests import votes_for
-
     for limit in ask.grades:
         if limit is not None and limit is not UNKNOWN:
             parse_threshold(limit)
@@ -171,15 +221,13 @@ def _prepared(context: Context, ask: Ask, sample: RagSample) -> list[Prepared]:
     return found
 
 
-async def _score_set(context: Context, ask: Ask, answers: Answers) -> None:
-    from pytest_ragbench.scoring import SetRequest, prepare_set, score_set
-
+async def _score_set(context: Context, ask: Ask, ahead: Ahead) -> None:
     for name, limit in ask.metrics.items():
         if limit is UNKNOWN and context.settings().votes > 1:
             continue
         request = SetRequest(
             metric=name,
-            items=await answers.all(),
+            items=await ahead.all(),
             options=ask.options,
             threshold=None if limit is UNKNOWN else limit,
             asserted=ask.gated and limit is not UNKNOWN,

@@ -1,4 +1,4 @@
-"""From a test's questions to samples: what rag_sample and rag_samples do."""
+"""Asks the system under test: what the fixtures rag_sample, rag_samples and rag_conversation do."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     state = state_of(request.config)
     question = as_question(value, request.node)
     system = state.coerce("retriever", retriever)
+    if (found := state.prefetched_sample(request.node, system, question)) is not None:
+        state.look_ahead(request.node, waits=False)
+        return found
     sample: RagSample = state.engine.wait(
         system.ask(question), meanwhile=lambda: state.look_ahead(request.node)
     )

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.garbage import uncollected
+from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plan.forecast import fitted_metric
 from pytest_ragbench.plan.model import Ask
 from pytest_ragbench.plan.prefetch import (
     Absent,
-    Answers,
+    Ahead,
     Guess,
     Guesses,
     calls_at_once,
@@ -43,15 +44,20 @@ from pytest_ragbench.plugin.upcoming import (
     questions_of,
     sample_fixture,
 )
+from pytest_ragbench.scoring.context import Context
 
 if TYPE_CHECKING:
+    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.plugin.state import RunState
+    from pytest_ragbench.scoring import Prepared
     from pytest_ragbench.settings import Settings
 
 LANDING_S = 10.0
 """For so long a worker waits for calls that are out when its own tests are done."""
 OTHERS_LIVE_S = 1.0
 """For so long it is believed that another worker still does what it has taken up."""
+TOP_UPS_IN_WINDOW = 20
+"""The window moves on in so many steps while no test has to wait."""
 _JUDGED_RUN = (
     "aiohttp",
     "pytest_ragbench.judge.openai",
@@ -61,19 +67,17 @@ _JUDGED_RUN = (
 
 
 @dataclass
-class _Ahead:
+class _Upcoming:
     """What is known of one test to come."""
 
     item: pytest.Item
-    answers: Answers = field(default_factory=Answers)
+    ahead: Ahead = field(default_factory=Ahead)
+    retriever: Any = None
+    """Whom its questions were asked; None: nobody yet."""
     asked: bool = False
-    """Its question is under way."""
+    """Its questions are under way, or need not be asked."""
     done: bool = False
     """Nothing is left to guess."""
-
-    def end(self) -> None:
-        """Keep no more than is needed: samples can be large."""
-        self.done, self.answers = True, Answers()
 
 
 class LookAhead:
@@ -86,10 +90,12 @@ class LookAhead:
         self._shared_run = not state.is_controller
         self._window = Window(self._settings)
         self._guesses = Guesses(self._engine)
-        self._ahead: dict[int, _Ahead] = {}
-        self._open: dict[int, _Ahead] = {}
+        self._tests: dict[int, _Upcoming] = {}
+        self._open: dict[int, _Upcoming] = {}
         """Those with something left to guess."""
         self._reach = 0
+        self._forgotten = 0
+        self._next_top_up = 0
         self._others: set[int] = set()
         """Tests that other workers look ahead to."""
         self._forget_others_at = 0.0
@@ -97,10 +103,18 @@ class LookAhead:
         self._judging = False
         self._warm = False
 
-    def top_up(self, item: pytest.Item, *, asked: bool) -> None:
-        """Guess for the tests after ``item``. What goes wrong here must not touch the test."""
+    def top_up(self, item: pytest.Item, *, asked: bool, waits: bool = True) -> None:
+        """Guess for the tests after ``item``. What goes wrong here must not touch the test.
+
+        Where the test does not wait (``waits``), since what it needs is at hand, not after every one: starting
+        a few guesses at once takes the engine's loop once.
+        """
         session = item.session
         if not self._window.size or session.shouldstop or session.shouldfail:
+            return
+        position = self._positions.get(id(item), 0)
+        self._forget_until(position)
+        if not waits and position < self._next_top_up:
             return
         self._judging = self._judging or asked
         try:
@@ -122,6 +136,7 @@ class LookAhead:
         if self._shared_run and not early:
             self._engine.drain(LANDING_S)
         self._guesses.stop()
+        self._tests.clear()
 
     def _new_guesses(self, item: pytest.Item) -> list[Guess]:
         items = item.session.items
@@ -130,18 +145,37 @@ class LookAhead:
         position = self._positions.get(id(item))
         if position is None:
             return []
+        self._next_top_up = position + 1 + self._window.size // TOP_UPS_IN_WINDOW
         guesses = self._rest_of(item, position)
         window = self._window.after(position, items)
         for number in self._own(window):
-            self._ahead[number] = self._open[number] = _Ahead(items[number])
-        for number, ahead in list(self._open.items()):
+            self._tests[number] = self._open[number] = _Upcoming(items[number])
+        for number, test in list(self._open.items()):
             if number in window:
-                guesses += self._advance(ahead, item)
-            if number <= position:  # what is not guessed by now is asked by the test itself
-                ahead.end()
-            if ahead.done:
+                guesses += self._advance(test, item)
+            # What is not guessed by now is asked by the test itself.
+            if test.done or number <= position:
                 del self._open[number]
         return guesses
+
+    def _forget_until(self, position: int) -> None:
+        """Keep no more than is needed: samples can be large."""
+        for number in range(self._forgotten, position):
+            if number in self._tests:
+                self._tests[number].ahead = Ahead()
+        self._forgotten = max(self._forgotten, position)
+
+    def take_sample(self, item: pytest.Item, retriever: Any, question: Question) -> RagSample | None:
+        """The test's sample, where it has been asked for ahead and is there by now; once."""
+        test = self._tests.get(self._positions.get(id(item), -1))
+        if test is None or test.retriever is not retriever or test.ahead.questions[:1] != [question]:
+            return None
+        return test.ahead.take_sample(self._engine)
+
+    def take_score(self, item: pytest.Item, prepared: Prepared) -> Score | None:
+        """The score that has been computed ahead, the same way; once."""
+        test = self._tests.get(self._positions.get(id(item), -1))
+        return None if test is None else test.ahead.take_score(prepared, self._engine)
 
     def _own(self, window: range) -> Collection[int]:
         """Tests of the window that nobody has looked ahead to."""
@@ -152,7 +186,7 @@ class LookAhead:
         if now >= self._forget_others_at:  # what was another worker's is free where that worker has died
             self._others.clear()
             self._forget_others_at = now + OTHERS_LIVE_S
-        free = [number for number in window if number not in self._ahead and number not in self._others]
+        free = [number for number in window if number not in self._tests and number not in self._others]
         own = self._engine.claim_tests(free)
         self._others.update(number for number in free if number not in own)
         return sorted(own)
@@ -162,14 +196,14 @@ class LookAhead:
         looked ahead to, such as the first.
         """
         sample = getattr(item, "funcargs", {}).get("rag_sample")
-        if not self._judging or position in self._ahead or not _asks_more(item):
+        if not self._judging or position in self._tests or not _asks_more(item):
             return []
         if not isinstance(sample, RagSample) or sample_fixture(item) != "rag_sample":
             return []
         if self._shared_run and not self._engine.claim_tests([position]):
             return []
-        ahead = self._ahead[position] = _Ahead(item, Answers(sample=sample), asked=True)
-        return self._metrics(ahead)
+        test = self._tests[position] = _Upcoming(item, Ahead(sample=sample), asked=True)
+        return self._metrics(test)
 
     def _needs_client(self, item: pytest.Item) -> bool:
         from pytest_ragbench import building
@@ -181,53 +215,51 @@ class LookAhead:
         except RagbenchError:
             return False
 
-    def _advance(self, ahead: _Ahead, current: pytest.Item) -> list[Guess]:
+    def _advance(self, test: _Upcoming, current: pytest.Item) -> list[Guess]:
         """What can be guessed of this test now and was not before."""
         guesses: list[Guess] = []
-        if not ahead.asked:
-            what = sample_fixture(ahead.item)
-            ready = is_ready(ahead.item, what, current) if what is not None else EVER
+        if not test.asked:
+            what = sample_fixture(test.item)
+            ready = is_ready(test.item, what, current) if what is not None else EVER
             if ready is YET:
                 return []
-            if ready is EVER or is_skipped(ahead.item):
-                ahead.end()
+            if ready is EVER or is_skipped(test.item):
+                test.done = True
                 return []
-            ahead.answers.sample = given_sample(ahead.item)
-            retriever: Any = None if ahead.answers.sample else self._known(ahead.item, "retriever")
+            test.ahead.sample = given_sample(test.item)
+            retriever: Any = None if test.ahead.sample else self._known(test.item, "retriever")
             if retriever is YET:
                 return []
             if getattr(retriever, "shared", False) is True:
-                ahead.answers.questions = questions_of(ahead.item, str(what))
-                guesses += ahead.answers.asked(retriever)
-            if not guesses and ahead.answers.sample is None:
-                ahead.end()
+                test.retriever = retriever
+                test.ahead.questions = questions_of(test.item, str(what))
+                guesses += test.ahead.asked(retriever)
+            if not guesses and test.ahead.sample is None:
+                test.done = True
                 return []
-            ahead.asked = True
-        if self._judging and not ahead.done:
-            guesses += self._metrics(ahead)
+            test.asked = True
+        if self._judging:
+            guesses += self._metrics(test)
         return guesses
 
-    def _metrics(self, ahead: _Ahead) -> list[Guess]:
-        from pytest_ragbench.scoring import Context
-
+    def _metrics(self, test: _Upcoming) -> list[Guess]:
         asks: list[Ask] = []
         tools: dict[str, Any] = {}
-        for ask in plan_of(ahead.item).certain:
+        for ask in plan_of(test.item).certain:
             try:
-                metrics = [fitted_metric(name, ask, ahead.answers.example) for name in ask.metrics]
+                metrics = [fitted_metric(name, ask, test.ahead.example) for name in ask.metrics]
             except RagbenchError:
                 break  # the test ends here, too
             needed = {"judge": any(metric.tasks for metric in metrics)}
             needed["embedder"] = any(metric.embedder for metric in metrics)
             for kind in [kind for kind, wanted in needed.items() if wanted and kind not in tools]:
-                tools[kind] = self._known(ahead.item, kind)
+                tools[kind] = self._known(test.item, kind)
                 if tools[kind] is YET:
                     return []
             main = "judge" if needed["judge"] else "embedder"
             if needed[main] and main in shared_tools(tools):
                 asks.append(ask)
-        answers = ahead.answers
-        ahead.end()
+        test.done = True
         if not asks:
             return []
         shared, absent = shared_tools(tools), Absent()
@@ -237,7 +269,7 @@ class LookAhead:
             judge=lambda: shared.get("judge") or absent,
             embedder=lambda: shared.get("embedder") or absent,
         )
-        return [partial(score_ahead, context, asks, answers)]
+        return [partial(score_ahead, context, asks, test.ahead)]
 
     def _known(self, item: pytest.Item, kind: str) -> Any:
         """The retriever, judge or embedder that the test will see, where that is certain now."""
@@ -301,8 +333,6 @@ async def _warm_up(metrics: Sequence[str]) -> None:
 
 
 def _import_all(metrics: Sequence[str]) -> None:
-    from pytest_ragbench.metrics.registry import find
-
     with uncollected():
         for module in _JUDGED_RUN:
             import_module(module)

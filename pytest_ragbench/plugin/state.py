@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.model.results import Result
+    from pytest_ragbench.model.samples import Question, RagSample
+    from pytest_ragbench.model.scores import Score
     from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.plugin.reception import Reception
     from pytest_ragbench.runtime import Passed, Runtime
+    from pytest_ragbench.scoring import Prepared
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()
@@ -229,6 +232,8 @@ class RunState:
             embedder=lambda: fixture("embedder"),
             results=request.node.stash.setdefault(RESULTS, []),
             waiting=lambda: self.look_ahead(request.node, asked=True),
+            served=lambda: self.look_ahead(request.node, asked=True, waits=False),
+            prefetched=lambda prepared: self.prefetched_score(request.node, prepared),
             on_passed=self.passed.append if self.passed is not None else None,
         )
 
@@ -244,17 +249,26 @@ class RunState:
         if said := self._checked_judges[id(judge)][1]:
             raise JudgeError(said, code="preflight")
 
-    def look_ahead(self, item: pytest.Item, *, asked: bool = False) -> None:
+    def look_ahead(self, item: pytest.Item, *, asked: bool = False, waits: bool = True) -> None:
         """While ``item`` waits for replies, let those of the tests to come be under way, too.
 
-        ``asked``: it is its metrics that the item waits for, so judge and embedder are there.
+        ``asked``: it is its metrics that the item waits for, so judge and embedder are there. ``waits``: False
+        where they were at hand.
         """
         with self.lock:
             if self._lookahead is None:
                 from pytest_ragbench.plugin.lookahead import LookAhead
 
                 self._lookahead = LookAhead(self)
-            self._lookahead.top_up(item, asked=asked)
+            self._lookahead.top_up(item, asked=asked, waits=waits)
+
+    def prefetched_sample(self, item: pytest.Item, retriever: Any, question: Question) -> RagSample | None:
+        """What was asked ahead of the test, where it is there by now."""
+        return None if self._lookahead is None else self._lookahead.take_sample(item, retriever, question)
+
+    def prefetched_score(self, item: pytest.Item, prepared: Prepared) -> Score | None:
+        """What was computed ahead of the test, where it is there by now."""
+        return None if self._lookahead is None else self._lookahead.take_score(item, prepared)
 
     def end_look_ahead(self, *, early: bool) -> None:
         """The tests of this process are done: guess no more. In a worker, unless the run ends ``early``,
