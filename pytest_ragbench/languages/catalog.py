@@ -73,7 +73,7 @@ class Others:
 
     languages: Mapping[str, Script] = field(default_factory=dict)
     """How they are told, by code; ``und`` stands for all others in a script."""
-    wide_scripts: frozenset[str] = frozenset()
+    wide_scripts: tuple[str, ...] = ()
     """Scripts of which a letter carries about as much as two letters of an alphabet."""
     unspaced: tuple[str, ...] = ()
     """Further letters that stand without spaces between words, as character classes."""
@@ -268,14 +268,18 @@ def _hints(shape: type[Any]) -> dict[str, Any]:
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:
-    """A TOML value as the field's type. A text where a collection is wanted is its words."""
+    """A TOML value as the field's type. A text where a collection is wanted is its words; a set holds words
+    casefolded, a tuple holds strings as they are.
+    """
     origin = get_origin(kind) or kind
     if origin in (frozenset, tuple):
         items = value.split() if isinstance(value, str) else value
         if not isinstance(items, list):
             raise LanguageError(f"{where} must be a list, or a text of words")
         inner = get_args(kind)[0]
-        return origin(_value(inner, item, where) for item in items)
+        found = [_value(inner, item, where) for item in items]
+        # Words are looked up as texts are folded: "dreißig" as "dreissig".
+        return frozenset(word.casefold() for word in found) if origin is frozenset else tuple(found)
     if is_dataclass(kind) and isinstance(value, dict):
         return _typed(cast("type[Any]", kind), value, where)
     if origin is Mapping:

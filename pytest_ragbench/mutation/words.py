@@ -34,7 +34,7 @@ class MutationWords:
     """In place of a name; the second where the text has the first."""
     name: str = "(?!)"
     """Pattern of a place where a name stands, in its first group."""
-    no_names: frozenset[str] = frozenset()
+    no_names: tuple[str, ...] = ()
     """What looks like a name there."""
     leaning: tuple[str, ...] = ()
     """Patterns of beginnings of sentences that lean on the one before."""

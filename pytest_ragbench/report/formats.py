@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol
 
+from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
 
@@ -31,7 +32,7 @@ class ReportContext:
     """What a format may want to know before the first result."""
 
     run: RunInfo
-    lang: str = "en"
+    lang: str = DEFAULT
     """Of the explanations of metrics."""
     history: Path | None = None
     """The file of earlier runs, where one is kept."""

@@ -3,7 +3,14 @@
 Pure functions; the rules of languages are data of ``pytest_ragbench.languages``. Nothing heavy to import.
 """
 
-from pytest_ragbench.text.languages import detect_language, fold, is_spaced, is_unspaced, language_to_read
+from pytest_ragbench.text.languages import (
+    detect_language,
+    fold,
+    is_spaced,
+    is_unspaced,
+    language_to_read,
+    same_letters,
+)
 from pytest_ragbench.text.splitter import sentences
 from pytest_ragbench.text.stems import stem
 from pytest_ragbench.text.tokenizer import tokens
@@ -14,6 +21,7 @@ __all__ = [
     "is_spaced",
     "is_unspaced",
     "language_to_read",
+    "same_letters",
     "sentences",
     "stem",
     "tokens",

@@ -41,6 +41,14 @@ def fold(text: str, lang: str | None = None) -> str:
     return text
 
 
+def same_letters(text: str) -> str:
+    """The text as it is, with letters exchanged that languages read as others, in either case: Ё by Е."""
+    for letter, other in _same_letters(None):
+        for written, read in ((letter, other), (letter.upper(), other.upper())):
+            text = text.replace(written, read).replace(unicodedata.normalize("NFD", written), read)
+    return text
+
+
 def language_to_read(text: str) -> str | None:
     """The language by whose words a text is read: its own where languages share a script, else None.
 
@@ -104,7 +112,7 @@ class _Detector:
         self, text: str, known: Sequence[tuple[str, Script]], others: Sequence[tuple[str, Script]]
     ) -> str:
         """Which of the languages in one script."""
-        letters = set(text.casefold())
+        letters = set(text.lower())
         for code, script in (*known, *others):
             if letters & set(script.own_letters):
                 return code

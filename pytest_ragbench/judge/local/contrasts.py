@@ -78,7 +78,7 @@ class Contrasts:
         self.opposites: dict[str, tuple[int, int]] = {}
         """stem -> (number of the set, number of the side)."""
         for row, line in enumerate(rules.opposites):
-            for side, words in enumerate(line.split("|")):
+            for side, words in enumerate(line.casefold().split("|")):
                 for word in words.split():
                     self.opposites.setdefault(stem(word, lang), (row, side))
         # Longer ones first, so that 不可能 is not 可能.
@@ -89,7 +89,7 @@ class Contrasts:
             )
             for line in rules.opposite_pieces
         ]
-        self.synonym_rows = {line: _stems(line.split(), lang) for line in rules.synonyms}
+        self.synonym_rows = {line: _stems(line.casefold().split(), lang) for line in rules.synonyms}
         self.synonyms: dict[str, frozenset[str]] = {}
         """stem -> the rows that have it."""
         for line, stems in self.synonym_rows.items():

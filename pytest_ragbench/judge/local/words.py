@@ -39,8 +39,8 @@ class WordRules:
     """What belongs to the word before it, behind an apostrophe: ``s``, ``ll``."""
     footnotes: tuple[str, ...] = ()
     """Words before the number of a footnote: ``[note 1]``."""
-    spellings: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """One spelling of a word, to the others."""
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """One spelling of a word, to the others, as they are written."""
 
     # Writing without spaces: a run of letters is cut by the kind of its characters.
     ideographs: str = ""

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_ragbench.metrics.formulas.verdicts import average_precision, normalize_text, share
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
-from pytest_ragbench.text import detect_language, tokens
+from pytest_ragbench.text import detect_language, same_letters, tokens
 
 Tokenize: TypeAlias = Callable[[str], list[str]]
 References: TypeAlias = str | Sequence[str]
@@ -129,7 +129,7 @@ class _Tokenizer:
     def tokenize(self, text: str) -> list[str]:
         # Also decomposed: е followed by a combining diaeresis.
         if self._fold_yo:
-            text = text.replace("ё", "е").replace("Ё", "Е").replace("е\u0308", "е").replace("Е\u0308", "Е")
+            text = same_letters(text)
         found = self._split(text)
         if self._stem is None:
             return found

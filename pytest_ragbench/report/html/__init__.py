@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.figures import Figure, figures
@@ -88,7 +89,11 @@ class HtmlReport:
 
 
 def html_report(
-    report: RunReport, *, trend: Sequence[RunReport] = (), baseline: RunReport | None = None, lang: str = "en"
+    report: RunReport,
+    *,
+    trend: Sequence[RunReport] = (),
+    baseline: RunReport | None = None,
+    lang: str = DEFAULT,
 ) -> str:
     """The page.
 
@@ -160,7 +165,7 @@ def write_html(
     *,
     trend: Sequence[RunReport] = (),
     baseline: RunReport | None = None,
-    lang: str = "en",
+    lang: str = DEFAULT,
 ) -> None:
     """Write the page; see :func:`html_report`.
 
