@@ -25,7 +25,7 @@ class MetricTotals:
     unscored: Counter[str] = field(default_factory=Counter)
     """Code of the error -> how many rows."""
     undefined: int = 0
-    """So many of those are no failure: the metric has no value there (an answer that claims nothing)."""
+    """How many of those are undefined rather than failed, such as an answer that claims nothing."""
 
     def add(self, value: float, band: str | None) -> None:
         self.n += 1

@@ -163,7 +163,7 @@ def rogan_gladen(
     youden = tpr + tnr - 1
     if youden <= 0:
         raise UndefinedScore(
-            "a judge that is no better than chance can't be corrected", code="no_information"
+            "a judge that isn't better than chance can't be corrected", code="no_information"
         )
     value = (share + tnr - 1) / youden
     variance = share * (1 - share) / n

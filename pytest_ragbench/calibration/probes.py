@@ -1,6 +1,6 @@
 """Probes of a judge: what must not change its verdict. Length, and the order of things.
 
-Each label is judged as it is, and again with a text that says the same: padded with neutral words, said
+Each label is judged as it is, and again with text that says the same: padded with neutral words, said
 twice, stripped of courtesies; or with chunks, or the claims of one answer, in reverse order. A verdict that
 turns is the judge's doing.
 """

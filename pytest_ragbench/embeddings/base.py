@@ -31,7 +31,7 @@ class Embedder(Protocol):
         Raises
         ------
         EmbeddingError
-            With code ``"blank"`` for a text without visible characters; otherwise where the model or
+            With code ``"blank"`` for text without visible characters; otherwise where the model or
             service failed, or returned vectors that can't be compared.
         """
         ...
@@ -117,5 +117,5 @@ def _on_cpu(value: Any) -> Any:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text, for messages."""
+    """The beginning of ``text``, for messages."""
     return repr(text if len(text) <= 60 else text[:60] + "...")

@@ -28,7 +28,7 @@ _MAX_REMEMBERED = 10_000
 class ModelEmbedder:
     """An embedder over a blocking ``encode(texts)``, which ``load()`` gives on first use.
 
-    A text's vector depends in its last digits on the texts that are encoded with it (about 3e-7). To
+    A vector depends in its last digits on the texts that are encoded with it (about 3e-7). To
     make scores the same in every order and with any number of workers, concurrent calls are never
     encoded together: a call of few texts is encoded one by one (and remembered), a call of many as
     one batch of its own.

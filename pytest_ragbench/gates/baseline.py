@@ -253,7 +253,7 @@ def _listed(names: set[str]) -> str:
 
 
 def _tasks(rule: Rule) -> set[str]:
-    """The judge tasks that a metric asks; empty where it is no registered metric."""
+    """The judge tasks that a metric asks; empty where it isn't registered."""
     from pytest_ragbench.metrics.registry import find
 
     name = "search_rag" if rule.quantity.startswith("search_rag_") else rule.quantity

@@ -152,7 +152,7 @@ def mean_bounds(
         No score at all (``no_scores``), only one cluster (``one_cluster``), or equal scores of an endless
         range (``no_variation``).
     UsageError
-        A score that is no finite number.
+        A score that isn't a finite number.
     """
     array = _array(values, at_least=1)
     n = len(array)

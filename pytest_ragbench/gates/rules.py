@@ -32,7 +32,7 @@ OF_RUN: Mapping[str, Scale] = {
     "latency": Scale("latency", high=math.inf, direction="lower"),
     "cost": Scale("cost", high=math.inf, direction="lower"),
 }
-"""Quantities that are no metrics: shares of questions, seconds, US dollars."""
+"""Quantities besides metrics: shares of questions, seconds, US dollars."""
 
 SUBSETS = ("tag", "lang", "file", "tier", "test", "metric", "session")
 

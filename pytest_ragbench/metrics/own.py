@@ -1,4 +1,4 @@
-"""Metrics of one's own: a plain function in the form in which scoring calls a formula."""
+"""Metrics of users: a plain function in the form in which scoring calls a formula."""
 
 from __future__ import annotations
 

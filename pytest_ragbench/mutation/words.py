@@ -12,7 +12,7 @@ from pytest_ragbench.languages import DEFAULT, language
 
 @dataclass(frozen=True)
 class MutationWords:
-    """``mutation.toml``. Pairs are (what stands there, what takes its place)."""
+    """``mutation.toml``. Pairs are (what is replaced, its replacement)."""
 
     topic: ClassVar[str] = "mutation"
 
@@ -26,7 +26,7 @@ class MutationWords:
     """A claim that no document makes; a language without one is changed by the words of the default."""
     months: tuple[str, ...] = ()
     before_month: tuple[str, ...] = ()
-    """Words after which a month is no other word."""
+    """Words after which a name that is also another word (May, March) is the month."""
     weekdays: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     """Patterns of dates in digits, with three groups: before the month, the month, after it."""
@@ -45,7 +45,7 @@ class MutationWords:
 
 
 def mutation_language(lang: str) -> str:
-    """The language whose words a text in ``lang`` is changed by."""
+    """The language whose words change text in ``lang``."""
     known = language(lang, DEFAULT)
     return known.code if known.rules(MutationWords).added else DEFAULT
 

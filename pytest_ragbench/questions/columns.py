@@ -261,7 +261,7 @@ def _alike(words: Sequence[str], others: Sequence[str]) -> bool:
 def _close(word: str, other: str) -> bool:
     if word == other or word.rstrip("s") == other.rstrip("s"):
         return True
-    # Short words are too close to each other: "id" is no typo of "qid".
+    # Short words are too close to each other: "id" isn't a typo of "qid".
     if min(len(word), len(other)) < 4 or abs(len(word) - len(other)) > 2:
         return False
     return SequenceMatcher(None, word, other, autojunk=False).ratio() >= 0.8
