@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
 
 from pytest_ragbench import Question, RagSample
 from pytest_ragbench.engine import Limits
+from pytest_ragbench.http import retry_after as retry_after_header
 from pytest_ragbench.rag import http_retriever
 from pytest_ragbench.settings import RagSettings
 from tests.cases import product
@@ -53,10 +57,10 @@ def rag_call(given: Input) -> Outcome:
 def ask(served: Served, given: Input, sleeps: product.Sleeps, **more: Any) -> dict[str, Any]:
     """The answer of the service at a server, under the neutral names."""
     settings = settings_of(given, served.url)
-    clock = more.get("clock")
-    with product.engine(sleep=sleeps, rag=limits_of(settings)) as engine:
-        options = {"clock": clock} if clock else {}
-        retriever = http_retriever(settings, engine, **options)
+    clock = more.get("clock") or time.time
+    engine_here = product.engine(sleep=sleeps, rag=limits_of(settings))
+    with engine_here as engine, patch.object(retry_after_header, "time", SimpleNamespace(time=clock)):
+        retriever = http_retriever(settings, engine)
         question = Question(id="q1", question=str(given.get("question", "Срок возврата?")))
         return neutral(engine.wait(retriever.ask(question)))
 
