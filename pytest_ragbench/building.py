@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.engine.limits import limits_of
+from pytest_ragbench.engine.prices import prices_of
+from pytest_ragbench.engine.recording import Recorder, Replay
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.redis_url import is_installed, is_redis, shown
 from pytest_ragbench.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -37,8 +41,6 @@ def store_place(settings: Settings, cache: Path | None) -> Path | str | None:
     UsageError
         What Redis needs is not installed.
     """
-    from pytest_ragbench.model.redis_url import is_installed, is_redis, shown
-
     if settings.store == "off":
         return None
     if settings.store and is_redis(settings.store):
@@ -64,8 +66,6 @@ def engine(
     """
     from pytest_ragbench.engine.budget import Caps
     from pytest_ragbench.engine.core import Engine
-    from pytest_ragbench.engine.limits import limits_of
-    from pytest_ragbench.engine.prices import prices_of
 
     limits = {name: limits_of(provider) for name, provider in settings.providers.items()}
     limits["rag"] = limits_of(settings.rag)
@@ -86,8 +86,6 @@ def engine(
 
 
 def _recording(settings: Settings) -> dict[str, Any]:
-    from pytest_ragbench.engine.recording import Recorder, Replay
-
     if settings.record:
         return {"recorder": Recorder(Path(settings.record).expanduser().absolute(), settings.recorded)}
     return {"replay": Replay(Path(str(settings.replay)).expanduser().absolute(), settings.recorded)}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pytest_ragbench import building
 from pytest_ragbench.batch.rows import Entry, numbered
 from pytest_ragbench.batch.run import row_of
 from pytest_ragbench.batch.scorer import Outcome, Scorer
@@ -74,8 +75,6 @@ def _wrong(row: Mapping[str, Any]) -> str | None:
 
 
 def _scorer(metrics: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Scorer]:
-    from pytest_ragbench import building
-
     key = repr((metrics, sorted(options.items())))
     if key not in _scorers:
         settings = load_settings(options={"store": "off", **options})

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench import building
+from pytest_ragbench.building import store_place
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
 from pytest_ragbench.engine.inventory import StoreError, inventory_of
 from pytest_ragbench.model.errors import RagbenchError, Unscored
@@ -114,8 +116,6 @@ def _redis(url: str) -> Check:
 
 
 def _store(settings: Settings) -> Iterator[Check]:
-    from pytest_ragbench.building import store_place
-
     path = store_place(settings, Path(".pytest_cache/d/ragbench"))
     if isinstance(path, str):
         yield _redis(path)
@@ -142,7 +142,6 @@ def _store(settings: Settings) -> Iterator[Check]:
 
 
 def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]:
-    from pytest_ragbench import building
     from pytest_ragbench.batch.scorer import Scorer
 
     name = building.judge_name(settings)
@@ -184,8 +183,6 @@ def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]
 
 
 def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]:
-    from pytest_ragbench import building
-
     embedder = building.embedder(None, engine, settings)
     if offline and embedder.name != "local" and not embedder.name.startswith("local"):
         yield Check("embedder", "skipped", f"{embedder.name}: not called (--offline)")
@@ -195,8 +192,6 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
 
 
 def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
-    from pytest_ragbench import building
-
     if settings.rag.url is None:
         yield Check("service", "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")
         return

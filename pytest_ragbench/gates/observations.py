@@ -13,6 +13,7 @@ from typing import Any
 from pytest_ragbench.gates.intervals import by_cluster
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.text import detect_language
 
 Key = tuple[str, str]
 """Id of a question and fingerprint of its text: ids are unique within a file only."""
@@ -52,8 +53,6 @@ class Asked:
     def language(self) -> str:
         """As given, else told from the text."""
         if self.lang is None:
-            from pytest_ragbench.text import detect_language
-
             self.lang = detect_language(self.text)
         return self.lang
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -208,8 +209,6 @@ class Registry:
         self._metrics[name] = entry
 
     def _load_entry_points(self) -> None:
-        from importlib.metadata import entry_points
-
         for entry in entry_points(group=ENTRY_POINTS):
             try:
                 entry.load()

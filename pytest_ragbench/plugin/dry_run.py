@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ragbench import building
+from pytest_ragbench.engine.inventory import StoreError, inventory_of
+from pytest_ragbench.engine.prices import prices_of
+from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plan.forecast import Forecast, Judges, UpcomingTest
 from pytest_ragbench.plugin.upcoming import fixture_value, is_skipped, plan_of, questions_of, sample_fixture
+from pytest_ragbench.scoring.requests import votes_for
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.prices import Price
     from pytest_ragbench.plugin.state import RunState
+
 
 OWN = "a judge of the project's own"
 _GUESS = (1500.0, 150.0)
@@ -45,8 +53,6 @@ class DryRun:
     # The forecast
 
     def _planned(self, items: list[pytest.Item]) -> Forecast:
-        from pytest_ragbench.scoring.requests import votes_for
-
         forecast = Forecast()
         configured = self._configured_judges()
         for item in items:
@@ -75,8 +81,6 @@ class DryRun:
 
     def _configured_judges(self) -> Judges:
         """``provider:model``, or ``local``; no key is needed for that."""
-        from pytest_ragbench import building
-
         settings = self._state.settings
         if settings.judges:
             return Judges(tuple(map(self._full_name, settings.judges)))
@@ -87,8 +91,6 @@ class DryRun:
         return Judges((first,), (self._full_name(second),) if second else ())
 
     def _full_name(self, name: str) -> str:
-        from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
-
         settings = self._state.settings
         provider, _, model = name.partition(":")
         if provider == "local" and "local" not in settings.providers:
@@ -155,11 +157,6 @@ class DryRun:
 
     def _tokens_of(self, judge: str) -> tuple[tuple[float, float], str]:
         """Prompt and completion tokens of a call, and where that is from."""
-        from pathlib import Path
-
-        from pytest_ragbench import building
-        from pytest_ragbench.engine.inventory import StoreError, inventory_of
-
         place = building.store_place(self._state.settings, self._state.cache())
         store = None if isinstance(place, Path) and not place.is_file() else inventory_of(place)
         if store is not None:
@@ -174,10 +171,6 @@ class DryRun:
         return _GUESS, f"guessed at {sum(_GUESS):,.0f} a call: the store has none to tell"
 
     def _price(self, judge: str) -> Price | None:
-        import os
-
-        from pytest_ragbench.engine.prices import prices_of
-
         provider, _, model = judge.partition(":")
         prices = prices_of(self._state.settings.providers, os.environ.get("OPENAI_BASE_URL"))
         return prices(provider, model)

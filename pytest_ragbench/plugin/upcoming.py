@@ -15,6 +15,8 @@ from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plan.model import Plan, Symbol
 from pytest_ragbench.plan.reading import PlanReader
 from pytest_ragbench.plan.values import is_installed
+from pytest_ragbench.plugin.asking import as_question
+from pytest_ragbench.plugin.collecting import questions_for
 
 
 class NotKnown(Enum):
@@ -77,9 +79,6 @@ def sample_fixture(item: pytest.Item) -> str | None:
 
 
 def questions_of(item: pytest.Item, what: str) -> list[Question]:
-    from pytest_ragbench.plugin.asking import as_question
-    from pytest_ragbench.plugin.collecting import questions_for
-
     try:
         if what == "rag_samples":
             return list(questions_for(item, item.config) or [])

@@ -17,9 +17,11 @@ from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plan.model import Ask, Plan
 from pytest_ragbench.plugin.collecting import check_mark
 from pytest_ragbench.plugin.state import state_of
+from pytest_ragbench.questions import test_id
 
 if TYPE_CHECKING:
     from pytest_ragbench.specs.loading import Case
+
 
 SUFFIXES = (".rag.yaml", ".rag.yml")
 _SPECS = pytest.StashKey[dict[str, Any]]()
@@ -50,8 +52,6 @@ class RagYamlFile(pytest.Module):
 
 
 def _functions(case: Case, path: Path, config: pytest.Config) -> Iterable[tuple[str, Callable[..., None]]]:
-    from pytest_ragbench.questions import test_id
-
     name = test_id(case.name)
     each = case.test.thresholds or case.test.expect or case.expected
     own = any(question.thresholds for question in case.questions or ())

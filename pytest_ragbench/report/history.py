@@ -18,6 +18,7 @@ from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.reading import report_from
 from pytest_ragbench.report.writing import to_json
+from pytest_ragbench.text import detect_language
 
 _FORMAT = 1
 _PATIENCE = 30.0
@@ -187,7 +188,6 @@ def _without_texts(report: RunReport) -> RunReport:
 def _scores(report: RunReport) -> list[dict[str, Any]]:
     """The results of a run with nothing in them but what a baseline needs."""
     from pytest_ragbench.gates.observations import fingerprint
-    from pytest_ragbench.text import detect_language
 
     def asked(question: SampleRecord | QuestionRecord) -> dict[str, Any]:
         told = {name: getattr(question, name) for name in _ASKED}

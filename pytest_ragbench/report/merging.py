@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench import __version__
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.verdicts import undecided
 from pytest_ragbench.model.errors import UsageError
@@ -77,8 +78,6 @@ def merge(
         Several shards ran the same test, and ``newest`` is not set; or what they tell is not of one thing,
         and ``mixed`` is not set.
     """
-    from pytest_ragbench import __version__
-
     apart = list(_apart(shards))
     if apart and not mixed:
         raise UsageError("; ".join([*apart, "merge shards of one run, or take these together with --mixed"]))

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pytest_ragbench.metrics.formulas.percentile import percentile
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.report import (
     MetricSummary,
     ModelUsage,
@@ -131,7 +132,6 @@ class Summary:
     def bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""
         from pytest_ragbench.metrics.registry import find
-        from pytest_ragbench.model.errors import RagbenchError
 
         bands: dict[str, str | None] = {}
         for row in self.rows.values():

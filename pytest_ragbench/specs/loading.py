@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.model.samples import Question
+from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.questions import ids
 from pytest_ragbench.questions.files import shown_name
 from pytest_ragbench.questions.loader import load_questions
@@ -169,7 +171,6 @@ class _Loader:
         question: Question | None = None,
     ) -> None:
         from pytest_ragbench.metrics.registry import check_options, find
-        from pytest_ragbench.model.thresholds import parse_threshold
 
         try:
             metric = find(name)
@@ -297,8 +298,6 @@ def _message(problem: Mapping[str, Any]) -> str:
 
 
 def _near(path: Sequence[str | int]) -> str:
-    from difflib import get_close_matches
-
     inside = [part for part in path[:-1] if isinstance(part, str)]
     model: Any = Suite if not inside else Test
     if inside and inside[-1] == "expect":

@@ -73,7 +73,8 @@ def _imports(node: ast.AST, inner: bool, typing: bool = False) -> Iterator[Impor
             for alias in child.names:
                 # "from package import module" and "from module import name" look alike.
                 deeper = f"{child.module}.{alias.name}"
-                names.setdefault(deeper if _exists(deeper) else str(child.module), []).append(alias.name)
+                target = deeper if _exists(deeper) else _lazy(str(child.module)).get(alias.name, child.module)
+                names.setdefault(str(target), []).append(alias.name)
             for target, taken in names.items():
                 yield Import(_target(target), tuple(taken), child.lineno, inner, typing)
         else:
@@ -85,6 +86,21 @@ def _imports(node: ast.AST, inner: bool, typing: bool = False) -> Iterator[Impor
 def _target(name: str) -> str:
     first, _, _ = name.partition(".")
     return name if first == PACKAGE else first
+
+
+@functools.cache
+def _lazy(package: str) -> dict[str, str]:
+    """The names that a package imports when they are first asked for, which its ``TYPE_CHECKING`` block lists."""
+    file = ROOT.joinpath(*package.split(".")[1:], "__init__.py")
+    if package.partition(".")[0] != PACKAGE or not file.is_file():
+        return {}
+    found = {}
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for child in node.body:
+                if isinstance(child, ast.ImportFrom):
+                    found |= {alias.asname or alias.name: str(child.module) for alias in child.names}
+    return found
 
 
 @functools.cache

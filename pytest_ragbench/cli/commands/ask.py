@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_ragbench import building
+from pytest_ragbench.assertions.failure import chunk_lines
+from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.samples import Question, sample_from
+from pytest_ragbench.model.scores import Score
 
 if TYPE_CHECKING:
     from pytest_ragbench.batch.scorer import Outcome
@@ -41,9 +47,6 @@ def command(
       ragbench ask "..." --reference "30 days" -m answer_correctness -m faithfulness
       ragbench ask "..." --answer "30 days." --context "Products can be returned within 30 days."
     """
-    from pytest_ragbench.model.errors import UndefinedScore
-    from pytest_ragbench.model.samples import Question
-
     if contexts and answer is None:
         raise click.UsageError("--context goes with --answer: chunks of an answer that is given")
     settings = settings_of(options)
@@ -64,9 +67,6 @@ def command(
 
 
 def _sample(question: Any, engine: Engine, settings: Settings) -> RagSample:
-    from pytest_ragbench import building
-    from pytest_ragbench.model.samples import sample_from
-
     if question.answer is not None:
         return sample_from(question)
     retriever = building.retriever(None, engine, settings)
@@ -76,9 +76,7 @@ def _sample(question: Any, engine: Engine, settings: Settings) -> RagSample:
 def _outcomes(
     sample: RagSample, metrics: tuple[str, ...], engine: Engine, settings: Settings
 ) -> dict[str, Outcome]:
-    from pytest_ragbench import building
     from pytest_ragbench.batch.scorer import Scorer, possible_metrics
-    from pytest_ragbench.model.errors import UsageError
 
     names = list(metrics)
     if not names:
@@ -97,7 +95,6 @@ def _outcomes(
 def _as_data(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
     from pytest_ragbench.batch.run import error_of
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.model.scores import Score
 
     scores = {
         name: outcome.to_dict() | {"band": find(name).band(outcome.value)}
@@ -117,10 +114,7 @@ def _as_data(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
 
 
 def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
-    from pytest_ragbench.assertions.failure import chunk_lines
-    from pytest_ragbench.clean import clean, one_line
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.model.scores import Score
 
     took = f"   ({sample.latency:.2f} s)" if sample.latency is not None else ""
     answer = "(none)" if sample.answer is None else clean(sample.answer) or "(empty)"
@@ -138,7 +132,5 @@ def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
 
 
 def _line(metric: Metric, score: Any) -> str:
-    from pytest_ragbench.clean import one_line
-
     band = metric.band(score.value) or ""
     return f"{score.value:6.2f}  {band:9}  {one_line(score.error_message or score.reason, 160)}"

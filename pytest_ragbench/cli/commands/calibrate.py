@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_ragbench import building
+from pytest_ragbench.calibration.labels import read_labels
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
+from pytest_ragbench.report.reading import read_report
 
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.agreement import Agreement
@@ -69,9 +74,6 @@ def command(
     """
     from pytest_ragbench.calibration.agreement import agreement
     from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
-    from pytest_ragbench.calibration.labels import read_labels
-    from pytest_ragbench.model.errors import UsageError
-    from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
     limit = parse_threshold(kappa, Scale("kappa", low=-1.0)) if kappa is not None else None
     labels = read_labels(file)
@@ -138,7 +140,6 @@ def _asked(
     probed: dict[Verdicts, dict[str, Probe]] | None,
 ) -> dict[Verdicts, list[list[Label]]]:
     """By way of asking: the labels with what the judge says, once for each repeat. ``probed`` is filled, if wanted."""
-    from pytest_ragbench import building
     from pytest_ragbench.calibration.asking import ask_again, check_labels
     from pytest_ragbench.calibration.probes import probes
 
@@ -161,8 +162,6 @@ def _asked(
 def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
     """Of each group: the share of positive verdicts in the report, as it is and without the judge's errors."""
     from pytest_ragbench.calibration.agreement import ppi_mean, rogan_gladen
-    from pytest_ragbench.model.errors import UndefinedScore
-    from pytest_ragbench.report.reading import read_report
 
     run = read_report(path)
     corrected: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_ragbench import building
 from pytest_ragbench.cli.shared import (
     Exit,
     check_replaces,
@@ -17,11 +18,15 @@ from pytest_ragbench.cli.shared import (
     note,
     settings_of,
 )
+from pytest_ragbench.generation.documents import passages
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.questions.writers import write_questions
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.generation.writing import Generated
     from pytest_ragbench.settings import Settings
+
 
 _KINDS = ("single", "multi", "paraphrased", "unanswerable")
 
@@ -56,9 +61,6 @@ def command(
       ragbench generate docs/ -o hard.xlsx -n 50 --kind multi --kind unanswerable
       ragbench generate questions.jsonl -o variants.jsonl --variants 2
     """
-    from pytest_ragbench.model.errors import UsageError
-    from pytest_ragbench.questions.writers import write_questions
-
     check_replaces(output, force=force)
     settings = settings_of(options)
     with engine_of(settings) as engine:
@@ -81,10 +83,7 @@ def command(
 def _generated(
     source: Path, count: int, kinds: tuple[str, ...], seed: int, engine: Engine, settings: Settings
 ) -> Generated:
-    from pytest_ragbench import building
-    from pytest_ragbench.generation.documents import passages
     from pytest_ragbench.generation.writing import generate
-    from pytest_ragbench.model.errors import UsageError
 
     judge = building.judge(None, engine, settings)
     found = passages(source)
@@ -102,7 +101,6 @@ def _generated(
 
 
 def _variants(source: Path, number: int, engine: Engine, settings: Settings) -> Generated:
-    from pytest_ragbench import building
     from pytest_ragbench.generation.writing import Generated, paraphrases
     from pytest_ragbench.questions import load_questions
 

@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
+from pytest_ragbench.report.reading import read_report
+from pytest_ragbench.scoring import context_of
 
 
 @click.command()
@@ -52,11 +55,8 @@ def command(
     """
     from pytest_ragbench.gates.baseline import baseline_of
     from pytest_ragbench.gates.rules import parse_rule, parse_rules
-    from pytest_ragbench.model.thresholds import Scale, parse_threshold
     from pytest_ragbench.mutation.outcome import outcome, text
     from pytest_ragbench.mutation.running import equipped, originals, try_out, variants_of
-    from pytest_ragbench.report.reading import read_report
-    from pytest_ragbench.scoring import context_of
 
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
     settings = settings_of(options)

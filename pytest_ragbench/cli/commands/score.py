@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_ragbench.building import judge_name
 from pytest_ragbench.cli.shared import (
     Exit,
     configured,
@@ -20,11 +21,14 @@ from pytest_ragbench.cli.shared import (
     settings_of,
     table,
 )
+from pytest_ragbench.model.errors import QuestionFileError
+from pytest_ragbench.model.thresholds import parse_threshold
 
 if TYPE_CHECKING:
     from pytest_ragbench.batch import Totals
     from pytest_ragbench.model.thresholds import Threshold
     from pytest_ragbench.settings import Settings
+
 
 _DEFAULT = ("faithfulness", "answer_relevancy_holistic")
 
@@ -69,7 +73,6 @@ def command(
       ragbench score logs.csv --share 0.01 -t 'faithfulness>=0.8' --json
     """
     from pytest_ragbench.batch import Job, score_file
-    from pytest_ragbench.model.errors import QuestionFileError
 
     limits = _limits(thresholds)
     settings = settings_of(options)
@@ -111,7 +114,6 @@ def command(
 
 def _limits(given: tuple[str, ...]) -> dict[str, Threshold]:
     from pytest_ragbench.metrics.registry import find
-    from pytest_ragbench.model.thresholds import parse_threshold
 
     limits = {}
     for text in given:
@@ -143,7 +145,6 @@ def _misses(totals: Totals, name: str, limit: Threshold) -> bool:
 
 
 def _judge(settings: Settings, names: list[str]) -> str | None:
-    from pytest_ragbench.building import judge_name
     from pytest_ragbench.metrics.registry import find
 
     return judge_name(settings) if any(find(name).tasks for name in names) else None

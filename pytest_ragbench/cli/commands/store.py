@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_ragbench import building
 from pytest_ragbench.cli.shared import configured, emit, json_option, pytest_cache, settings_of, table
 from pytest_ragbench.engine.inventory import DAY, StoreError, inventory_of
 from pytest_ragbench.model.errors import UsageError
@@ -17,6 +18,7 @@ from pytest_ragbench.model.errors import UsageError
 if TYPE_CHECKING:
     from pytest_ragbench.engine.coordinator import Reply
     from pytest_ragbench.engine.inventory import Inventory
+
 
 _KINDS = click.Choice(["rag", "judge", "embedding"])
 
@@ -154,8 +156,6 @@ def _exported(reply: Reply) -> dict[str, Any]:
 
 def _opened(store: str | None) -> Inventory:
     """The store that the configuration names; UsageError where there is none."""
-    from pytest_ragbench import building
-
     place = building.store_place(settings_of({"store": store}), pytest_cache())
     opened = inventory_of(place)
     if opened is None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
@@ -35,6 +36,7 @@ from pytest_ragbench.report.html.rows import (
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (
@@ -279,7 +281,5 @@ def _trend(reports: Sequence[RunReport]) -> dict[str, Any] | None:
 
 
 def _explained(found: Sequence[Figure], lang: str) -> dict[str, str]:
-    from pytest_ragbench.report.explanations import explanation
-
     told = {figure.metric: explanation(figure.metric, lang) for figure in found}
     return {metric: text for metric, text in told.items() if text}
