@@ -30,7 +30,7 @@ def as_dict(part: Any) -> dict[str, Any]:
 
 def to_json(part: Any) -> str:
     """On one line. A number that is not finite is an error of ours (ValueError), never ``NaN``."""
-    return json.dumps(_builtin(part), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return json.dumps(part, default=_written, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def as_brief_dict(part: Any) -> dict[str, Any]:
@@ -63,8 +63,16 @@ def _builtin(value: Any) -> Any:
         return [_builtin(each) for each in value]
     if isinstance(value, Mapping):
         return {name: _builtin(each) for name, each in value.items()}
-    left_out = _LEFT_OUT[kind](value) if kind in _LEFT_OUT else ()
-    return {name: _builtin(getattr(value, name)) for name in _names(cast(Any, kind)) if name not in left_out}
+    return {name: _builtin(each) for name, each in _written(value).items()}
+
+
+def _written(part: Any) -> dict[str, Any]:
+    """The fields of one part, without those that say nothing."""
+    if isinstance(part, Mapping):  # json itself knows dictionaries only
+        return dict(part)
+    kind = type(part)
+    left_out = _LEFT_OUT[kind](part) if kind in _LEFT_OUT else ()
+    return {name: getattr(part, name) for name in _names(cast(Any, kind)) if name not in left_out}
 
 
 @cache
