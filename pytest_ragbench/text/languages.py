@@ -50,7 +50,7 @@ def same_letters(text: str) -> str:
 
 
 def language_to_read(text: str) -> str | None:
-    """The language by whose words a text is read: its own where languages share a script, else None.
+    """The language by whose words ``text`` is read: its own where languages share a script, else None.
 
     Words in different scripts are not taken for each other, so that then no language need be known.
     """

@@ -16,7 +16,10 @@ from pathlib import Path
 import click
 import pytest
 
+from pytest_ragbench.judge.reading.fields import VerdictWords
+from pytest_ragbench.languages import Language, Script
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.text.splitter import SentenceRules
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
@@ -97,7 +100,10 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                 asyncio.run(running)
 
 
-@pytest.mark.parametrize("page", pages_with("toml"), ids=name_of)
+LANGUAGES = ROOT / "docs" / "tasks" / "languages.md"
+
+
+@pytest.mark.parametrize("page", [page for page in pages_with("toml") if page != LANGUAGES], ids=name_of)
 def test_settings(page: Path) -> None:
     for line, text in blocks(page, "toml"):
         table = tomllib.loads(text)
@@ -107,6 +113,16 @@ def test_settings(page: Path) -> None:
                 Settings.model_validate(own)
             except ValueError as error:
                 pytest.fail(f"{page}:{line}: {error}")
+
+
+def test_files_of_a_language(tmp_path: Path) -> None:
+    text = LANGUAGES.read_text(encoding="utf-8")
+    for topic, file in re.findall(r"words_of_german/(\w+)\.toml`:\n\n```toml\n(.*?)```", text, re.DOTALL):
+        (tmp_path / f"{topic}.toml").write_text(file, encoding="utf-8")
+    german = Language("de", tmp_path)
+    assert german.rules(Script).name == "German"
+    assert "z.b" in german.rules(SentenceRules).before_name
+    assert "stimmt nicht" in german.rules(VerdictWords).no
 
 
 @pytest.mark.parametrize("page", [ROOT / "docs" / "yaml-tests.md"], ids=name_of)
