@@ -26,6 +26,7 @@ from pytest_ragbench.plugin.fixtures import (
 from pytest_ragbench.plugin.options import add_options
 from pytest_ragbench.plugin.state import STATE, RunState
 from pytest_ragbench.plugin.stream import RunResults
+from pytest_ragbench.plugin.support import support_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,7 +62,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if state := session.config.stash.get(STATE, None):
         early = exitstatus == pytest.ExitCode.INTERRUPTED or bool(session.shouldfail or session.shouldstop)
-        state.end_look_ahead(early=early)
+        support_of(session.config).end_look_ahead(early=early)
         if state.passed and not early:
             from pytest_ragbench.plugin.mutating import try_worse_answers
 

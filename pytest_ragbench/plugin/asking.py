@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,8 +10,9 @@ import pytest
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.plugin.collecting import questions_for
+from pytest_ragbench.plugin.collecting import as_question, questions_for
 from pytest_ragbench.plugin.state import state_of
+from pytest_ragbench.plugin.support import support_of
 
 
 def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSample:
@@ -19,14 +20,14 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
     __tracebackhide__ = True
     if isinstance(value, RagSample):
         return value
-    state = state_of(request.config)
+    state, support = state_of(request.config), support_of(request.config)
     question = as_question(value, request.node)
     system = state.coerce("retriever", retriever)
-    if (found := state.prefetched_sample(request.node, system, question)) is not None:
-        state.look_ahead(request.node, waits=False)
+    if (found := support.prefetched_sample(request.node, system, question)) is not None:
+        support.look_ahead(request.node, waits=False)
         return found
     sample: RagSample = state.engine.wait(
-        system.ask(question), meanwhile=lambda: state.look_ahead(request.node)
+        system.ask(question), meanwhile=lambda: support.look_ahead(request.node)
     )
     return sample
 
@@ -41,7 +42,7 @@ def ask_all(
     __tracebackhide__ = True
     from pytest_ragbench.rag import ask_all as ask_together
 
-    state = state_of(request.config)
+    state, support = state_of(request.config), support_of(request.config)
     if questions is None:
         questions = questions_for(request.node, request.config)
     if questions is None:
@@ -51,25 +52,6 @@ def ask_all(
         )
     system = state.coerce("retriever", retriever)
     found = state.engine.wait(
-        ask_together(system, questions), meanwhile=lambda: state.look_ahead(request.node)
+        ask_together(system, questions), meanwhile=lambda: support.look_ahead(request.node)
     )
     return RagSamples(questions, found)
-
-
-def as_question(value: Any, item: pytest.Item) -> Question:
-    """What a test parametrised "rag_question" with, as a Question."""
-    __tracebackhide__ = True
-    if isinstance(value, Question):
-        return value
-    callspec = getattr(item, "callspec", None)
-    name = callspec.id if callspec is not None else item.name
-    if isinstance(value, str):
-        return Question(id=name, question=value)
-    if isinstance(value, Mapping):
-        from pytest_ragbench.questions import question_from
-
-        return question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
-    raise UsageError(
-        f"{item.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
-        f"got {type(value).__name__}"
-    )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError, UsageError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.plugin.state import state_of
-
-if TYPE_CHECKING:
-    from pytest_ragbench.model.samples import Question
 
 MARKER_HELP = (
     "rag_questions(path, *, tags=None, encoding=None, delimiter=None, columns=None, table=None, query=None): "
@@ -21,7 +19,7 @@ MARKER_HELP = (
     "relative to the test file."
 )
 
-_LOADED = pytest.StashKey[dict[Any, "list[Question]"]]()
+_LOADED = pytest.StashKey[dict[Any, list[Question]]]()
 
 # Marks that mean something to pytest or a plugin: no tag of a question may be called so.
 _RESERVED = {
@@ -112,6 +110,25 @@ def questions_for(item: pytest.Item, config: pytest.Config) -> list[Question] | 
 
     questions = _load(config, seen_from(base, path), options)
     return _tagged(questions, tags)
+
+
+def as_question(value: Any, item: pytest.Item) -> Question:
+    """What a test parametrised "rag_question" with, as a Question."""
+    __tracebackhide__ = True
+    if isinstance(value, Question):
+        return value
+    callspec = getattr(item, "callspec", None)
+    name = callspec.id if callspec is not None else item.name
+    if isinstance(value, str):
+        return Question(id=name, question=value)
+    if isinstance(value, Mapping):
+        from pytest_ragbench.questions import question_from
+
+        return question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
+    raise UsageError(
+        f"{item.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
+        f"got {type(value).__name__}"
+    )
 
 
 def _in_code(value: Any, item: pytest.Item) -> list[Question]:

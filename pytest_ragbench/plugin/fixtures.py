@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.plugin.state import STATE
+from pytest_ragbench.plugin.support import support_of
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.sample_sets import RagSamples
@@ -20,7 +21,7 @@ def _ragbench(request: pytest.FixtureRequest) -> Iterator[None]:
     """Lets the assertion helpers find the fixtures that this test sees."""
     from pytest_ragbench.runtime import using
 
-    with using(request.config.stash[STATE].runtime(request)):
+    with using(support_of(request.config).runtime(request)):
         yield
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.options import OPTIONS, setting_variables
 from pytest_ragbench.plugin.options import given_settings
 
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.model.results import Result
-    from pytest_ragbench.model.samples import Question, RagSample
-    from pytest_ragbench.model.scores import Score
-    from pytest_ragbench.plugin.lookahead import LookAhead
     from pytest_ragbench.plugin.reception import Reception
-    from pytest_ragbench.runtime import Passed, Runtime
-    from pytest_ragbench.scoring import Prepared
+    from pytest_ragbench.runtime import Passed
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()
@@ -46,14 +42,12 @@ class RunState:
         self._run_id: str | None = self._worker and self._worker.get("ragbench_run_id")
         self._settings: Settings | None = None
         self._engine: Engine | None = None
-        self._lookahead: LookAhead | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
         self.passed: list[Passed] | None = [] if config.getoption("ragbench_mutate") else None
         """What passed in this process, for ``--ragbench-mutate``."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
-        self._checked_judges: dict[int, tuple[Any, str]] = {}
         self._reception: Reception | None = None
         self._temporary: Path | None = None
 
@@ -210,72 +204,10 @@ class RunState:
                 self._coerced[key] = (value, made)  # holds the value, so that its id stays its own
             return self._coerced[key][1]
 
-    def runtime(self, request: pytest.FixtureRequest) -> Runtime:
-        """The helpers' way to the fixtures that this test sees."""
-        from pytest_ragbench.runtime import Runtime
-
-        seen: dict[str, Any] = {}
-
-        def fixture(kind: str) -> Any:
-            with self.lock:  # threads of one test may ask at once
-                if kind not in seen:
-                    found = self.coerce(kind, request.getfixturevalue(kind))
-                    if kind == "judge":
-                        self._check_own(found)
-                    seen[kind] = found
-                return seen[kind]
-
-        return Runtime(
-            settings=lambda: self.settings,
-            engine=lambda: self.engine,
-            judge=lambda: fixture("judge"),
-            embedder=lambda: fixture("embedder"),
-            results=request.node.stash.setdefault(RESULTS, []),
-            waiting=lambda: self.look_ahead(request.node, asked=True),
-            served=lambda: self.look_ahead(request.node, asked=True, waits=False),
-            prefetched=lambda prepared: self.prefetched_score(request.node, prepared),
-            on_passed=self.passed.append if self.passed is not None else None,
-        )
-
-    def _check_own(self, judge: Any) -> None:
-        """The preflight of a judge that is not the configured one: once in this process, and it holds for each test."""
-        from pytest_ragbench.plugin.preflight import failed_preflight
-
+    def is_configured_judge(self, judge: object) -> bool:
+        """Whether it is the one that the settings name, not one that a fixture returned."""
         ours = self._coerced.get(("judge", id(None)))
-        if ours is not None and ours[1] is judge:
-            return
-        if id(judge) not in self._checked_judges:
-            self._checked_judges[id(judge)] = (judge, failed_preflight(self.config, self, judge))
-        if said := self._checked_judges[id(judge)][1]:
-            raise JudgeError(said, code="preflight")
-
-    def look_ahead(self, item: pytest.Item, *, asked: bool = False, waits: bool = True) -> None:
-        """While ``item`` waits for replies, let those of the tests to come be under way, too.
-
-        ``asked``: it is its metrics that the item waits for, so judge and embedder are there. ``waits``: False
-        where they were at hand.
-        """
-        with self.lock:
-            if self._lookahead is None:
-                from pytest_ragbench.plugin.lookahead import LookAhead
-
-                self._lookahead = LookAhead(self)
-            self._lookahead.top_up(item, asked=asked, waits=waits)
-
-    def prefetched_sample(self, item: pytest.Item, retriever: Any, question: Question) -> RagSample | None:
-        """What was asked ahead of the test, where it is there by now."""
-        return None if self._lookahead is None else self._lookahead.take_sample(item, retriever, question)
-
-    def prefetched_score(self, item: pytest.Item, prepared: Prepared) -> Score | None:
-        """What was computed ahead of the test, where it is there by now."""
-        return None if self._lookahead is None else self._lookahead.take_score(item, prepared)
-
-    def end_look_ahead(self, *, early: bool) -> None:
-        """The tests of this process are done: guess no more. In a worker, unless the run ends ``early``,
-        let what is out come back.
-        """
-        if self._lookahead is not None and self._engine is not None:
-            self._lookahead.end(early=early or bool(self.config.getoption("maxfail")))
+        return ours is not None and ours[1] is judge
 
     def header(self, start_path: Path) -> list[str]:
         """A line for the header, in projects that configure ragbench."""

@@ -15,8 +15,7 @@ from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.plan.model import Plan, Symbol
 from pytest_ragbench.plan.reading import PlanReader
 from pytest_ragbench.plan.values import is_installed
-from pytest_ragbench.plugin.asking import as_question
-from pytest_ragbench.plugin.collecting import questions_for
+from pytest_ragbench.plugin.collecting import as_question, questions_for
 
 
 class NotKnown(Enum):

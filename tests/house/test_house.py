@@ -79,6 +79,7 @@ START_UP = (
     "plugin/outcomes.py",
     "plugin/preflight.py",
     "plugin/reports.py",
+    "plugin/support.py",
     "plugin/state.py",
     "plugin/stream.py",
     "plugin/xdist.py",

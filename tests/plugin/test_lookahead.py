@@ -421,10 +421,10 @@ import pytest
 def test_answer(rag_sample): assert rag_sample.answer
 """,
         conftest_py="""
-from pytest_ragbench.plugin.state import STATE
+from pytest_ragbench.plugin.support import support_of
 
 def pytest_sessionfinish(session):
-    looking = session.config.stash[STATE]._lookahead
+    looking = support_of(session.config)._lookahead
     print("kept", [each for each in looking._tests.values() if each.ahead.tasks][:-1])
 """,
     )
