@@ -24,7 +24,7 @@ class Request(Generic[T]):
     Parameters
     ----------
     kind
-        For the books: calls, tokens and latency are summed by kind.
+        Usage (calls, tokens, latency) is summed by kind.
     provider
         Whose call slots and limits the calls use.
     key

@@ -32,7 +32,7 @@ PRELOADED = """
     execnet execnet.gateway_io xdist.dsession xdist.looponfail xdist.newhooks xdist.plugin
     xdist.scheduler xdist.workermanage
     pydantic pydantic.fields pydantic.json_schema pydantic.main pydantic.root_model pydantic.type_adapter
-    aiohttp jmespath tenacity yaml
+    aiohttp jmespath yaml
     asyncio csv difflib email.utils fractions html http.cookies inspect multiprocessing pdb sqlite3 ssl statistics
     tomllib unittest.mock uuid xml.etree.ElementTree zoneinfo
 """.split()  # noqa: SIM905
