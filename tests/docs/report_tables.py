@@ -54,7 +54,7 @@ def _referred(value: Any) -> Iterator[str]:
             yield from _referred(part)
 
 
-def _type(told: dict[str, Any]) -> str:
+def _type(told: Any) -> str:
     if "$ref" in told:
         name = _name(told["$ref"])
         return f"[{name}](#{name.lower()})"
@@ -69,7 +69,8 @@ def _type(told: dict[str, Any]) -> str:
     if told.get("type") == "object":
         values = told.get("additionalProperties")
         return f"object of {_type(values)}" if isinstance(values, dict) else "object"
-    return {"null": "null", "boolean": "true or false"}.get(told.get("type", ""), told.get("type", "any"))
+    kind = str(told.get("type", "any"))
+    return "true or false" if kind == "boolean" else kind
 
 
 def _name(reference: str) -> str:
