@@ -33,7 +33,6 @@ ROOMS = (
     "embeddings",
     "building",
     "metrics",
-    "statistics",
     "scoring",
     "runtime",
     "assertions",
@@ -51,10 +50,7 @@ ROOMS = (
 )
 """A room imports from those before it only."""
 
-IMPORTED_UPWARDS = {
-    "assertions -> __init__": "scoring: the stub lists the public names",
-    "engine -> rag": "engine: a proxy",
-}
+IMPORTED_UPWARDS: dict[str, str] = {}
 PRIVATE_NAMES: dict[str, str] = {}
 
 NEEDS_PYTEST = ("plugin",)
@@ -128,7 +124,7 @@ HEAVY = {
 INNER_IMPORTS = {
     "engine": 1,
     "metrics": 1,
-    "plugin": 3,
+    "plugin": 1,
 }
 """Room -> imports inside functions that hide a circle or nothing at all."""
 
@@ -140,7 +136,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"metrics/registry.py": 521, "model/report.py": 560}
+LONGER = {"model/report.py": 529}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:
