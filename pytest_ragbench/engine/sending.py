@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+import tenacity
 
 from pytest_ragbench.engine.calls import Sent, Transient
 from pytest_ragbench.engine.coordinator import Attempt, Coordinator, Lost, Outcome, Permit, Refused
@@ -116,15 +117,24 @@ class _Retried:
         self.failure: Transient | None = None
 
     async def run(self) -> Sent:
-        while True:
-            try:
-                return await self._once()
-            except Transient as error:
-                if self._is_last(error):
-                    raise
-                seconds = self._pause(error)
-                self._slept += seconds
-                await self._sender._sleep(seconds)
+        try:
+            return await self._once()
+        except Transient as error:
+            # Nearly all calls need no second attempt, and so nothing that is set up for one.
+            return await self._retrying()(_beginning_with(error, self._once))
+
+    def _retrying(self) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            stop=lambda state: self._is_last(_error_in(state)),
+            wait=self._pause,
+            retry=tenacity.retry_if_exception_type(Transient),
+            sleep=self._sleep,
+            reraise=True,
+        )
+
+    async def _sleep(self, seconds: float) -> None:
+        self._slept += seconds
+        await self._sender._sleep(seconds)
 
     async def _once(self) -> Sent:
         sender = self._sender
@@ -179,11 +189,11 @@ class _Retried:
         patient = error.code == "http_429" and self._slept < limits.patience
         return self.tries >= limits.attempts and not patient
 
-    def _pause(self, error: Transient) -> float:
+    def _pause(self, state: tenacity.RetryCallState) -> float:
         """Jittered exponential backoff, or Retry-After where that is longer."""
         wait = self._limits.wait
-        backoff = wait * 2.0 ** min(self.tries - 1, 60) + random.uniform(0, wait)  # noqa: S311 - no secret
-        return max(min(backoff, self._limits.max_wait), error.retry_after or 0.0)
+        backoff = tenacity.wait_exponential(multiplier=wait) + tenacity.wait_random(0, wait)
+        return max(min(backoff(state), self._limits.max_wait), _error_in(state).retry_after or 0.0)
 
     def gave_up(self, error: Transient) -> str:
         limits = self._limits
@@ -198,3 +208,21 @@ class _Retried:
 
 def _attempts(tries: int) -> str:
     return f"{tries} attempt{'s' if tries != 1 else ''}"
+
+
+def _error_in(state: tenacity.RetryCallState) -> Transient:
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(error, Transient)
+    return error
+
+
+def _beginning_with(error: Transient, once: Callable[[], Awaitable[Sent]]) -> Callable[[], Awaitable[Sent]]:
+    """Attempts of which the first has failed already."""
+    failed = [error]
+
+    async def attempt() -> Sent:
+        if failed:
+            raise failed.pop()
+        return await once()
+
+    return attempt
