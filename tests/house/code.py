@@ -94,7 +94,7 @@ def _lazy(package: str) -> dict[str, str]:
     file = ROOT.joinpath(*package.split(".")[1:], "__init__.py")
     if package.partition(".")[0] != PACKAGE or not file.is_file():
         return {}
-    found = {}
+    found: dict[str, str] = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for child in node.body:
