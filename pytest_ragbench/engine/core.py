@@ -183,13 +183,19 @@ class Engine:
         assert self._fetcher is not None
         return await self._fetcher.fetch(request)
 
-    def take_over(self, taken: Sequence[Receipt]) -> bool:
+    def take_over(self, taken: Sequence[Receipt], coming: Sequence[Receipt] = ()) -> bool:
         """A test takes what a guess made of fetches, in the place of fetching: these count as its own now.
 
-        From any thread, without waiting. False where that can't be said without asking other processes, or
-        other tests have come for some of it: then the test is to fetch.
+        From any thread but the loop's own. Where other processes might take the same, they are asked, once for
+        ``taken`` and for what the test will probably take over next (``coming``). False where other tests have come
+        for some of it: then the test is to fetch.
         """
-        return self._fetcher is not None and self._fetcher.take_over(taken)
+        fetcher = self._fetcher
+        if fetcher is None:
+            return False
+        if open_ := fetcher.unsettled(taken):
+            self.wait(fetcher.settle([*open_, *fetcher.unsettled(coming)]))
+        return fetcher.take_over(taken)
 
     def replays(self, kind: str) -> bool:
         """Whether requests of this kind are answered from a recording, so that nobody is asked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ class Fetcher:
         # Of all workers' tests, what a guess took is put down to the first that comes for it.
         first = ahead or launched
         if not first and (guessed is not None or was_guess):
-            first = not coordinator.shared or await coordinator.take(digest)
+            first = not coordinator.shared or await self._take(digest)
         value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
         found: Fetched[T] | None = None
         if first and (launched or was_guess) and not got.cached:
@@ -95,17 +96,43 @@ class Fetcher:
             note()
         elif (kept_for := receipts.get()) is not None:  # a test may take over what the guess makes of this
             silent = found is not None and self._recorder is None
-            kept_for.append(Receipt(digest, paid=found is not None, note=None if silent else note))
+            elsewhere = found is None and got.paid_in_run
+            kept_for.append(Receipt(digest, found is not None, None if silent else note, elsewhere))
         return found or Fetched(value, cached=True)
 
     def take_over(self, taken: Sequence[Receipt]) -> bool:
         """See :meth:`pytest_ragbench.engine.core.Engine.take_over`; from any thread."""
-        if self._coordinator.shared or not self._running.prefetched.take_all(taken):
+        prefetched = self._running.prefetched
+        if self._coordinator.shared:
+            paid = {str(receipt.digest) for receipt in taken if receipt.paid}
+            if any(receipt.elsewhere for receipt in taken):
+                return False
+            if not all(prefetched.first_takers.get(digest) for digest in paid):
+                return False
+        if not prefetched.take_all(taken):
             return False
         for receipt in taken:
+            prefetched.first_takers.pop(str(receipt.digest), None)
             if receipt.note is not None:
                 self._running.thread.loop.call_soon_threadsafe(receipt.note)
         return True
+
+    def unsettled(self, taken: Sequence[Receipt]) -> list[str]:
+        """Of what guesses paid: that of which only the coordinator can say whether a test is the first to take it."""
+        if not self._coordinator.shared or any(receipt.elsewhere for receipt in taken):
+            return []
+        known = self._running.prefetched.first_takers
+        paid = (receipt.digest for receipt in taken if receipt.paid)
+        return [digest for digest in paid if digest is not None and digest not in known]
+
+    async def settle(self, digests: Sequence[str]) -> None:
+        """Ask the coordinator for all at once: one wait for everything that a test takes over."""
+        taken = await asyncio.gather(*map(self._coordinator.take, digests))
+        self._running.prefetched.first_takers.update(zip(digests, taken, strict=True))
+
+    async def _take(self, digest: str) -> bool:
+        first = self._running.prefetched.first_takers.pop(digest, None)
+        return await self._coordinator.take(digest) if first is None else first
 
     def _note_taken(self, request: Request[Any], got: Obtained[Any], *, stored: bool) -> None:
         """Record and count a reply that a test has got."""

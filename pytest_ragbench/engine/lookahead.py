@@ -38,11 +38,14 @@ class Receipt:
         Whether it was this guess that paid.
     note
         What the fetch of a test would have counted and recorded; on the engine's loop. None: nothing.
+    elsewhere
+        A guess of another process paid: which test that counts for, only the coordinator can say.
     """
 
     digest: str | None
     paid: bool = False
     note: Callable[[], None] | None = None
+    elsewhere: bool = False
 
 
 receipts: ContextVar[list[Receipt] | None] = ContextVar("ragbench_receipts", default=None)
@@ -70,6 +73,8 @@ class Prefetched:
     def __init__(self) -> None:
         self._kept: dict[str, Guessed] = {}
         self._latest: deque[str] = deque()
+        self.first_takers: dict[str, bool] = {}
+        """What the coordinator has said already of a test to come: whether it is the first to take a reply."""
 
     def note(self, digest: str, task: asyncio.Task[Any]) -> None:
         """Keep the outcome of a finished fetch, unless it was cancelled or nobody was asked."""

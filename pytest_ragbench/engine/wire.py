@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import secrets
+import socket
 import struct
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ async def connect(address: Address) -> tuple[asyncio.StreamReader, asyncio.Strea
         Nobody listens there, or it is not the owner.
     """
     reader, writer = await asyncio.open_connection(HOST, address.port)
+    _send_at_once(writer)
     try:
         async with asyncio.timeout(AUTHENTICATION_S):
             challenge, nonce = await reader.readexactly(_NONCE_BYTES), secrets.token_bytes(_NONCE_BYTES)
@@ -75,6 +77,7 @@ async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key
     OSError
         It is no worker of this run.
     """
+    _send_at_once(writer)
     challenge = secrets.token_bytes(_NONCE_BYTES)
     writer.write(challenge)
     async with asyncio.timeout(AUTHENTICATION_S):
@@ -86,6 +89,14 @@ async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key
     if not hmac.compare_digest(proof, _proof(key, _CLIENT, challenge)):
         raise Refusal("it does not know the run's key")
     writer.write(_proof(key, _SERVER, nonce))
+
+
+def _send_at_once(writer: asyncio.StreamWriter) -> None:
+    """Without this a small message waits up to 40 ms for the other side's next one (Nagle's algorithm).
+
+    asyncio does it only for sockets that name their protocol, which those of ``socket.create_server`` don't.
+    """
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _proof(key: bytes, side: bytes, nonce: bytes) -> bytes:

@@ -148,7 +148,10 @@ class Ahead:
     def take_sample(self, engine: Engine) -> RagSample | None:
         """The sample, where it is there and what it took can be put down to this test."""
         sample, kept, self.receipts = self.sample, self.receipts, None
-        if sample is None or kept is None or not engine.take_over(kept):
+        if sample is None or kept is None:
+            return None
+        coming = [receipt for finished in self.scores for receipt in finished.receipts]
+        if not engine.take_over(kept, coming):
             return None
         # What the test may change in place is not what its metrics are guessed from.
         return sample.with_(metadata=deepcopy(sample.metadata)) if sample.metadata else sample

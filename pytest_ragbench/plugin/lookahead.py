@@ -100,6 +100,7 @@ class LookAhead:
         """Tests that other workers look ahead to."""
         self._forget_others_at = 0.0
         self._positions: dict[int, int] = {}
+        self._n_items = 0
         self._judging = False
         self._warm = False
 
@@ -142,6 +143,7 @@ class LookAhead:
         items = item.session.items
         if not self._positions:
             self._positions = {id(each): number for number, each in enumerate(items)}
+            self._n_items = len(items)
         position = self._positions.get(id(item))
         if position is None:
             return []
@@ -187,6 +189,10 @@ class LookAhead:
             self._others.clear()
             self._forget_others_at = now + OTHERS_LIVE_S
         free = [number for number in window if number not in self._tests and number not in self._others]
+        # The test waits for the answer: not for each number that comes into the window alone.
+        few = len(free) < max(1, len(window) // TOP_UPS_IN_WINDOW)
+        if not free or (few and window.stop < self._n_items):
+            return []
         own = self._engine.claim_tests(free)
         self._others.update(number for number in free if number not in own)
         return sorted(own)

@@ -10,9 +10,10 @@ def test_every_metric_is_listed(cli: Cli) -> None:
     assert set(rows) == set(all_metrics())
     assert rows["faithfulness"]["needs"] == ["question", "answer", "contexts"]
     assert rows["noise_sensitivity"]["direction"] == "lower"
-    assert all(row["summary"] for row in rows.values())
+    ours = {name: row for name, row in rows.items() if not name.startswith("test_")}  # other tests' own
+    assert [name for name, row in ours.items() if not row["summary"]] == []
     text = cli("metrics").out
-    assert all(f"\n{name} " in text for name in rows)
+    assert [name for name in rows if f"\n{name} " not in text] == []
 
 
 def test_choices(cli: Cli) -> None:

@@ -269,9 +269,9 @@ def test_inflected_entities_by_the_judge() -> None:
 
 def test_a_null_is_no_entity_and_no_claim() -> None:
     sample = RagSample("q", "a", ["Paris."], reference="Paris, Seine.")
-    with pytest.raises(JudgeError, match=r"entities.1: null is no entry"):
+    with pytest.raises(JudgeError, match=r"entities.1: null is not allowed in a list of strings"):
         score("context_entity_recall", sample, judge=Scripted(extract_entities={"entities": ["Paris", None]}))
-    with pytest.raises(JudgeError, match=r"claims.0: null is no entry"):
+    with pytest.raises(JudgeError, match=r"claims.0: null is not allowed in a list of strings"):
         score("faithfulness", sample, judge=Scripted(split_claims={"claims": [None, "It is."]}))
 
 

@@ -120,6 +120,7 @@ def test_a_broken_entry_point_is_named(project: Project, monkeypatch: pytest.Mon
 def test_names_are_taken_once() -> None:
     @metric("test_once", tier="generation", needs=("answer",))
     def first(sample: rb.RagSample) -> float:
+        """Always one."""
         return 1.0
 
     with pytest.raises(rb.UsageError, match="'test_once' is registered already, at .*test_own.py"):

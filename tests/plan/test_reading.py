@@ -189,6 +189,7 @@ def test_methods_of_a_test_class_are_followed() -> None:
 
 @metric("plan_brevity", tier="generation", needs="answer")
 def plan_brevity(sample):
+    """How short the answer is."""
     return 1.0
 
 
