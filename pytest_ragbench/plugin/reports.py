@@ -34,12 +34,14 @@ class Reports:
     def __init__(self, config: pytest.Config, state: RunState, started: float) -> None:
         self._config = config
         self._state = state
-        self._formats: dict[str, ReportFormat] = {}
+        self._formats: dict[_Wanted, ReportFormat] = {}
         self._started = started
         self.info: RunInfo | None = None
         self.lines: list[str] = []
         """For the terminal, once the run has ended."""
         self.warnings: list[str] = []
+        self.incomplete = False
+        """A report that was asked for could not be written."""
         wanted = list(self._wanted())
         if not wanted:
             return
@@ -51,7 +53,7 @@ class Reports:
             if each.option.startswith("--"):
                 _check_writable(each)
             try:
-                self._formats[each.option] = find_format(each.name)(each.path, context)
+                self._formats[each] = find_format(each.name)(each.path, context)
             except RagbenchError as error:
                 raise pytest.UsageError(str(error)) from None
 
@@ -66,23 +68,26 @@ class Reports:
         return any(needs_whole_run(report) for report in self._formats.values())
 
     def add(self, result: TestRecord) -> None:
-        for option, report in list(self._formats.items()):
+        for wanted, report in list(self._formats.items()):
             try:
                 report.add(result)
             except Exception as error:
-                self._give_up(option, error)
+                self._give_up(wanted, error)
 
     def finish(self, run: RunReport) -> None:
-        for option, report in list(self._formats.items()):
+        for wanted, report in list(self._formats.items()):
             try:
                 self.lines += report.finish(run) or ()
             except Exception as error:
-                self._give_up(option, error)
+                self._give_up(wanted, error)
 
-    def _give_up(self, option: str, error: Exception) -> None:
+    def _give_up(self, wanted: _Wanted, error: Exception) -> None:
+        option = wanted.option
         said = str(error) if isinstance(error, RagbenchError) else f"{type(error).__name__}: {error}"
         self.warnings.append(said if option in said else f"{option}: {said}")
-        del self._formats[option]
+        del self._formats[wanted]
+        # The history and GitHub's page are kept beside a run; the others are what was asked of this one.
+        self.incomplete = self.incomplete or wanted.name not in ("history", "github")
 
     # What was asked for
 

@@ -199,7 +199,12 @@ class RunResults:
             for consumer in self._consumers():
                 consumer.finish(run)
         session.exitstatus = run.exit_code if run.exit_code is not None else session.exitstatus
-        for text in (*run.warnings, *(self._reports.warnings if self._reports else ())):
+        lost_report = self._reports is not None and self._reports.incomplete
+        if lost_report and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = (
+                pytest.ExitCode.INTERNAL_ERROR
+            )  # who reads the report must not find a green run
+        for text in (*run.warnings, *(self._reports.warnings if self._reports is not None else ())):
             self._warn(text)
 
     def _report(self, exit_code: int) -> RunReport:

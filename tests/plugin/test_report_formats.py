@@ -78,6 +78,19 @@ def test_a_format_that_breaks_is_given_up_and_the_rest_goes_on(project: Project)
     assert (project.report()["complete"], len(project.report()["results"])) == (True, 4)
 
 
+def test_no_run_is_green_whose_report_could_not_be_written(project: Project) -> None:
+    with_formats(project)
+    result = project.run("--ragbench-report=broken=b.txt", "-k", "test_it[1]", fresh=True)
+    assert result.ret == 3
+    result.assert_outcomes(passed=1, warnings=1, deselected=3)
+
+
+def test_a_format_can_be_written_twice(project: Project) -> None:
+    project.write(test_a_py=TESTS)
+    project.run("--ragbench-report=json=one.json", "--ragbench-report=json=two.json")
+    assert len(project.report("one.json")["results"]) == len(project.report("two.json")["results"]) == 4
+
+
 def test_a_format_that_is_not_there_is_refused_before_the_run(project: Project) -> None:
     project.write(test_a_py=TESTS)
     for given, said in (
