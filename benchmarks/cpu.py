@@ -11,13 +11,11 @@ server's is not counted. ``--beside`` measures another checkout of this project 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from speed import HERE, call, cpu, measured, project
+from speed import HERE, call, cpu, measured, project, serving
 
 EMPTY = """
 import pytest
@@ -77,16 +75,7 @@ def main() -> None:
     packages = {"this": HERE.parent}
     if given.beside is not None:
         packages = {"beside": given.beside.resolve(), **packages}
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "speed_server.py")],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert server.stdout is not None
-    url = server.stdout.readline().strip()
-    try:
-        call(f"{url}/config", {"latency": given.latency})
+    with serving(given.latency) as url:
         bare = [sys.executable, str(HERE / "speed.py"), "--floor", url, "--questions", str(given.questions)]
         print("| checkout | run | wall | CPU | CPU a test | of bare aiohttp | calls | memory | exit |")
         print("|---|---|---|---|---|---|---|---|---|")
@@ -96,8 +85,6 @@ def main() -> None:
         show("bare", "aiohttp", given.questions, found, floor, f"{given.questions} + {2 * given.questions}")
         for label, package in packages.items():
             rows(url, given.questions, label, package, floor)
-    finally:
-        server.kill()
 
 
 if __name__ == "__main__":

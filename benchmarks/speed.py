@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,21 @@ def call(url: str, body: Any = None) -> Any:
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as reply:
         return json.load(reply)
+
+
+@contextmanager
+def serving(latency: float) -> Iterator[str]:
+    """The address of a scripted server that replies after ``latency`` seconds."""
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "speed_server.py")], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    try:
+        url = server.stdout.readline().strip()
+        call(f"{url}/config", {"latency": latency})
+        yield url
+    finally:
+        server.kill()
 
 
 def cpu() -> float:
@@ -219,13 +236,7 @@ def main() -> None:
     if given.floor:
         asyncio.run(floor(given.floor, given.questions, given.slots, given.chain, given.by_openai))
         return
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "speed_server.py")], stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdout is not None
-    url = server.stdout.readline().strip()
-    try:
-        call(f"{url}/config", {"latency": given.latency})
+    with serving(given.latency) as url:
         print(
             "| run | wall | CPU | by aiohttp | ratio | by openai | ratio | calls | repeated | memory | exit | said |"
         )
@@ -235,8 +246,6 @@ def main() -> None:
         for name, config in FAULTS.items() if given.faults else ():
             call(f"{url}/config", {"latency": 0.2, **config})
             print(row(name, url, 20, "grades", 16, []), flush=True)
-    finally:
-        server.kill()
 
 
 if __name__ == "__main__":

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from speed import HERE, TOML, call, measured, project
+from speed import HERE, TOML, call, measured, project, serving
 
 METRIC = "faithfulness_holistic"
 HEAD = "import pytest\nimport pytest_ragbench as rb\n\n"
@@ -143,23 +141,12 @@ def main() -> None:
     packages = {"this": HERE.parent}
     if given.beside is not None:
         packages = {"beside": given.beside.resolve(), **packages}
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "speed_server.py")],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert server.stdout is not None
-    url = server.stdout.readline().strip()
-    try:
-        call(f"{url}/config", {"latency": given.latency})
+    with serving(given.latency) as url:
         print("| way | checkout | wall | ideal | ratio | calls (RAG + judge) | repeated | exit | said |")
         print("|---|---|---|---|---|---|---|---|---|")
         for name in given.only.split(","):
             for line in row(name, WAYS[name], url, given.questions, packages):
                 print(line, flush=True)
-    finally:
-        server.kill()
 
 
 if __name__ == "__main__":
