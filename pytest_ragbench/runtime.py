@@ -14,27 +14,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pytest_ragbench.model.results import Result
-from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring.context import Context
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.model.thresholds import Threshold
-    from pytest_ragbench.scoring.requests import Prepared
+    from pytest_ragbench.scoring.results import Result
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Passed:
-    """A score that met its threshold, and how it was computed."""
-
-    prepared: Prepared
-    limit: Threshold
-    score: Score
-    part: str | None = None
-    """The grade, where the metric has several."""
 
 
 @dataclass
@@ -42,17 +28,10 @@ class Runtime(Context):
     """What the helpers of a running test get at, lazily, and where they leave what they found out."""
 
     results: list[Result] = field(default_factory=list)
-    on_passed: Callable[[Passed], None] | None = None
-    """Told of each score that met its threshold, for ``--ragbench-mutate``."""
 
     def record(self, result: Result) -> None:
         """Keep what a helper found out, for the test's report."""
         self.results.append(result)
-
-    def passed(self, prepared: Prepared, limit: Threshold, found: Score, *, part: str | None = None) -> None:
-        """Tell of a score that met its threshold; ``part``: the grade, where the metric has several."""
-        if self.on_passed is not None:
-            self.on_passed(Passed(prepared, limit, found, part))
 
 
 class _Runtimes:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from pytest_ragbench.clean import clean, one_line
-from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
-from pytest_ragbench.model.thresholds import Threshold
+from pytest_ragbench.scoring.results import Result
 
 _LABEL = 11
 _LONG = 2000
@@ -17,31 +15,25 @@ _CHUNK = 160
 _MARKS = {True: "✓", False: "✗", None: "·"}
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """A score that missed its threshold, under the name that people know it by."""
-
-    name: str
-    score: Score
-    threshold: Threshold
-
-
-def headline(miss: Miss) -> str:
+def _headline(miss: Result, score: Score) -> str:
     """``faithfulness 0.50, wanted >=0.8: the 30-day window is in no chunk``: it stands alone in
     pytest's short summary and in JUnit, so it is kept to one line.
     """
-    why = miss.score.error_message or miss.score.reason
+    why = score.error_message or score.reason
     said = f": {one_line(why, 200)}" if why.strip() else ""
-    return f"{miss.name} {miss.threshold.shown(miss.score.value)}, wanted {miss.threshold.text}{said}"
+    shown = miss.threshold.shown(score.value) if miss.threshold else f"{score.value:.2f}"
+    return f"{miss.part or miss.metric} {shown}, wanted {miss.threshold}{said}"
 
 
 def failure_text(
-    sample: RagSample, misses: Sequence[Miss], notes: Sequence[str] = (), said: Sequence[str] = ()
+    sample: RagSample, misses: Sequence[Result], notes: Sequence[str] = (), said: Sequence[str] = ()
 ) -> str:
     """All misses of one sample with their evidence; ``notes`` tell of metrics that have no score, ``said``
     of what was found without a metric.
     """
-    lines = ["; ".join([*(one_line(text, 300) for text in said), *(headline(miss) for miss in misses)])]
+    scored = [(miss, miss.score) for miss in misses if miss.score is not None]
+    first = [*(one_line(text, 300) for text in said), *(_headline(miss, score) for miss, score in scored)]
+    lines = ["; ".join(first)]
     lines += [f"  no score: {one_line(note, 300)}" for note in notes]
     where = f"   ({sample.location})" if sample.location else ""
     lines += _field("question", sample.question + where)
@@ -51,15 +43,14 @@ def failure_text(
         lines += _field("answer", sample.answer or "(empty)")
     if sample.reference is not None:
         lines += _field("reference", sample.reference)
-    for miss in misses:
-        title = miss.score.evidence_title
-        lines += _block(
-            title if len(misses) == 1 else f"{title} ({miss.name})", _findings(miss.score.evidence)
+    for miss, score in scored:
+        title = (
+            score.evidence_title
+            if len(misses) == 1
+            else f"{score.evidence_title} ({miss.part or miss.metric})"
         )
-    lines += _block("chunks", chunk_lines(sample))
-    judges = {tuple(_judge(miss.score)): None for miss in misses}  # two grades of one call: said once
-    lines += [line for block in judges for line in block]
-    return "\n".join(lines)
+        lines += _block(title, _findings(score.evidence))
+    return "\n".join([*lines, *_block("chunks", chunk_lines(sample)), *_judges(score for _, score in scored)])
 
 
 def evidence_text(results: Sequence[Result]) -> str:
@@ -67,20 +58,24 @@ def evidence_text(results: Sequence[Result]) -> str:
     lines: list[str] = []
     samples = {id(result.sample): result.sample for result in results}
     for sample in samples.values():
-        own = [result for result in results if result.sample is sample and result.score is not None]
         if sample is not None:
             lines += _field("question", sample.question)
             lines += _field("answer", sample.answer or "(empty)") if sample.answer is not None else []
-        for result in own:
-            assert result.score is not None
+        own = [(each, each.score) for each in results if each.sample is sample and each.score is not None]
+        for result, score in own:
             wanted = f", wanted {result.threshold}" if result.threshold else ""
-            lines.append(f"  {result.metric} {result.score.value:.2f}{wanted}")
-            lines += _block(result.score.evidence_title, _findings(result.score.evidence))
+            lines.append(f"  {result.metric} {score.value:.2f}{wanted}")
+            lines += _block(score.evidence_title, _findings(score.evidence))
         if sample is not None:
             lines += _block("chunks", chunk_lines(sample))
-        judges = {tuple(_judge(result.score)): None for result in own if result.score is not None}
-        lines += [line for block in judges for line in block]
+        lines += _judges(score for _, score in own)
     return "\n".join(lines)
+
+
+def _judges(scores: Iterable[Score]) -> list[str]:
+    """Who judged; two grades of one call are said once."""
+    blocks = dict.fromkeys(tuple(_judge(score)) for score in scores)
+    return [line for block in blocks for line in block]
 
 
 def _field(label: str, text: str) -> list[str]:

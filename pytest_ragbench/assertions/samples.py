@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_ragbench import runtime
-from pytest_ragbench.assertions.failure import Miss, failure_text
+from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
-from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
-from pytest_ragbench.runtime import Runtime
-from pytest_ragbench.scoring import Prepared, ScoreRequest, ThresholdLike, prepare, wait_for_scores
+from pytest_ragbench.model.thresholds import Scale, parse_threshold
+from pytest_ragbench.scoring import ScoreRequest, ThresholdLike, prepare, wait_for_scores
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
+from pytest_ragbench.scoring.results import Result
 
 
 @helper(HelperSpec(name="score", metric_from="name", asserted=False, threshold_from=None))
@@ -42,12 +42,10 @@ def score(
         Judge or embedder failed, or the metric is undefined for this sample.
     """
     __tracebackhide__ = True
-    refuse_swapped("score", name, sample)
-    context = runtime.current()
-    request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
-    prepared = prepare(context, request)
-    found = _run(context, prepared)
-    _noted(context, prepared, found)
+    _refuse_swapped("score", name, sample)
+    [found] = _scores(
+        sample, {name: None}, asserted=False, judge=judge, embedder=embedder, options=options
+    ).values()
     return found
 
 
@@ -57,13 +55,8 @@ async def ascore(
 ) -> Score:
     """:func:`score` for async code: the running loop is not blocked."""
     __tracebackhide__ = True
-    refuse_swapped("ascore", name, sample)
-    context = runtime.current()
-    request = ScoreRequest(metric=name, sample=sample, options=options, judge=judge, embedder=embedder)
-    prepared = prepare(context, request)
-    found = await asyncio.to_thread(_run, context, prepared)
-    _noted(context, prepared, found)
-    return found
+    _refuse_swapped("ascore", name, sample)
+    return await asyncio.to_thread(score, name, sample, judge=judge, embedder=embedder, **options)
 
 
 @helper(HelperSpec(name="assert_metric", metric_from="name"))
@@ -91,15 +84,8 @@ def assert_metric(
         Judge or embedder failed, or the metric is undefined for this sample.
     """
     __tracebackhide__ = True
-    refuse_swapped("assert_metric", name, sample)
-    context = runtime.current()
-    request = ScoreRequest(
-        metric=name, sample=sample, options=options, threshold=threshold, asserted=True, judge=judge,
-        embedder=embedder,
-    )  # fmt: skip
-    prepared = prepare(context, request)
-    found = _run(context, prepared)
-    _raise_misses(sample, [_noted(context, prepared, found)])
+    _refuse_swapped("assert_metric", name, sample)
+    [found] = _scores(sample, {name: threshold}, judge=judge, embedder=embedder, options=options).values()
     return found
 
 
@@ -126,40 +112,12 @@ def assert_quality(
         and the other is named in it.
     """
     __tracebackhide__ = True
-    context = runtime.current()
     named = {**(wanted or {}), **thresholds}
     if not named:
         raise UsageError(
             'assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")'
         )
-    prepared = [
-        prepare(
-            context,
-            ScoreRequest(
-                metric=name, sample=sample, threshold=threshold, asserted=True, judge=judge, embedder=embedder
-            ),
-        )
-        for name, threshold in named.items()
-    ]
-    # Before any is asserted: with two metrics wrong, both are said.
-    outcomes = _outcomes(context, prepared)
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    misses = [
-        _noted(context, each, outcome)
-        for each, outcome in zip(prepared, outcomes, strict=True)
-        if isinstance(outcome, Score)
-    ]
-    # A bad answer outranks an outage: the test fails, and the outage is named in it.
-    missed = [miss for miss in misses if miss is not None]
-    if missed:
-        _raise_misses(sample, missed, notes=[str(failure).partition("\n")[0] for failure in failures])
-    if failures:
-        raise failures[0]
-    return {
-        each.metric.name: found
-        for each, found in zip(prepared, outcomes, strict=True)
-        if isinstance(found, Score)
-    }
+    return _scores(sample, named, judge=judge, embedder=embedder)
 
 
 @helper(HelperSpec(name="assert_metric", metric_from="name"))
@@ -262,96 +220,78 @@ def assert_search_rag(
     if threshold is None and all(value is None for value in given.values()):
         # Only where nothing is given: one grade named means that the other is free.
         threshold = ">=0.7"
-    limits: dict[str, Threshold] = {}
+    limits = {}
     for name, value in given.items():
         own = sample.thresholds.get(f"search_rag_{name}") if isinstance(sample, RagSample) else None
         wanted = next((limit for limit in (own, value, threshold) if limit is not None), None)
         if wanted is not None:
             limits[name] = parse_threshold(wanted, Scale(name))
     prepared = prepare(context, ScoreRequest(metric="search_rag", sample=sample, judge=judge))
-    found = _run(context, prepared)
-    missed = []
+    [found] = wait_for_scores(context, [prepared])
+    if not isinstance(found, Score):
+        if isinstance(found, RagbenchError):
+            context.record(Result.of(prepared, found))
+        raise found
+    whole = Result.of(prepared, found)
+    grades = []
     for name, limit in limits.items():
-        grade = Score(
-            **{**_parts(found), "metric": f"search_rag_{name}", "value": found.details.get(name, found.value)}
-        )
-        passed = limit.met(grade.value)
-        context.record(
-            Result(
-                grade.metric,
-                sample,
-                prepared.metric.tier,
-                limit.text,
-                passed,
-                grade,
-                band=prepared.metric.band(grade.value),
-            )
-        )
-        if passed:
-            context.passed(prepared, limit, found, part=name)
-        else:
-            missed.append(Miss(name, grade, limit))
-    _raise_misses(sample, missed)
+        grade = replace(found, metric=f"search_rag_{name}", value=found.details.get(name, found.value))
+        band = prepared.metric.band(grade.value)
+        grades.append(replace(whole, metric=grade.metric, threshold=limit, score=grade, band=band, part=name))
+        context.record(grades[-1])
+    _raise_misses(sample, grades)
     return found
 
 
-def _parts(found: Score) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in Score.__dataclass_fields__}
-
-
-def refuse_swapped(helper_name: str, name: object, sample: object) -> None:
-    """Say so where the sample stands in the place of the metric's name, and the name in the sample's.
-
-    Raises
-    ------
-    UsageError
-        They do.
-    """
+def _refuse_swapped(helper_name: str, name: object, sample: object) -> None:
+    """Say so where the sample stands in the place of the metric's name, and the name in the sample's."""
     if isinstance(name, RagSample) and isinstance(sample, str):
         raise UsageError(f"the arguments are swapped: write {helper_name}({sample!r}, sample, ...)")
 
 
-def _run(context: Runtime, prepared: Prepared) -> Score:
+def _scores(
+    sample: RagSample,
+    thresholds: Mapping[str, ThresholdLike | None],
+    *,
+    asserted: bool = True,
+    judge: object,
+    embedder: object,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Score]:
+    """By metric the score, recorded and held against its threshold; all metrics are computed at once."""
     __tracebackhide__ = True
-    [outcome] = _outcomes(context, [prepared])
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
-
-
-def _outcomes(context: Runtime, prepared: Sequence[Prepared]) -> list[Score | Exception]:
-    """All at once, on the engine's loop; what has no score is recorded here."""
-    __tracebackhide__ = True
-    outcomes = wait_for_scores(context, prepared)
-    for each, outcome in zip(prepared, outcomes, strict=True):
-        if isinstance(outcome, RagbenchError):
-            context.record(
-                Result(each.metric.name, each.given, each.metric.tier, each.asserted, error=outcome)
-            )
-    return outcomes
-
-
-def _noted(context: Runtime, prepared: Prepared, found: Score) -> Miss | None:
-    """Record the score; the miss, where it is one."""
-    metric = prepared.metric
-    limit = prepared.limit if prepared.asserted is not None else None
-    passed = limit.met(found.value) if limit else None
-    context.record(
-        Result(
-            metric.name, prepared.given, metric.tier, prepared.asserted, passed, found,
-            band=metric.band(found.value),
+    context = runtime.current()
+    prepared = [
+        prepare(
+            context,
+            ScoreRequest(
+                metric=name, sample=sample, options=options or {}, threshold=threshold, asserted=asserted,
+                judge=judge, embedder=embedder,
+            ),
         )
-    )  # fmt: skip
-    if limit and passed:
-        context.passed(prepared, limit, found)
-    return Miss(metric.name, found, limit) if limit and not passed else None
+        for name, threshold in thresholds.items()
+    ]  # fmt: skip
+    results: list[Result] = []
+    failures: list[Exception] = []
+    # All are recorded before any is asserted: with two metrics wrong, both are said.
+    for each, outcome in zip(prepared, wait_for_scores(context, prepared), strict=True):
+        if isinstance(outcome, (Score, RagbenchError)):
+            results.append(Result.of(each, outcome))
+            context.record(results[-1])
+        if isinstance(outcome, Exception):
+            failures.append(outcome)
+    # A bad answer outranks an outage: the test fails, and the outage is named in it.
+    _raise_misses(sample, results, notes=[str(failure).partition("\n")[0] for failure in failures])
+    if failures:
+        raise failures[0]
+    return {result.metric: result.score for result in results if result.score is not None}
 
 
-def _raise_misses(sample: RagSample, misses: Sequence[Miss | None], notes: Sequence[str] = ()) -> None:
+def _raise_misses(sample: RagSample, results: Sequence[Result], notes: Sequence[str] = ()) -> None:
     __tracebackhide__ = True
-    missed = [miss for miss in misses if miss is not None]
-    if missed:
-        raise QualityFailure(failure_text(sample, missed, notes), [miss.score for miss in missed])
+    if misses := [result for result in results if result.passed is False]:
+        scores = [result.score for result in misses if result.score is not None]
+        raise QualityFailure(failure_text(sample, misses, notes), scores)
 
 
 __all__ = [

@@ -7,23 +7,14 @@ from typing import Any
 
 from pytest_ragbench import runtime
 from pytest_ragbench.clean import one_line
-from pytest_ragbench.metrics.registry import Metric, find
-from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
-from pytest_ragbench.model.results import Result
+from pytest_ragbench.metrics.registry import find
+from pytest_ragbench.model.errors import QualityFailure, Unscored, UsageError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.runtime import Runtime
-from pytest_ragbench.scoring import (
-    Items,
-    PreparedSet,
-    SetRequest,
-    SetScore,
-    ThresholdLike,
-    prepare_set,
-    score_set,
-)
+from pytest_ragbench.scoring import Items, PreparedSet, SetRequest, ThresholdLike, prepare_set, score_set
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
+from pytest_ragbench.scoring.results import Result
 
 
 @helper(
@@ -52,14 +43,11 @@ def score_over(
     """
     __tracebackhide__ = True
     _refuse_swapped("score_over", items, name)
-    context = runtime.current()
-    request = SetRequest(
-        metric=name, items=items, options=options, coverage=coverage, judge=judge, embedder=embedder
+    return _scored(
+        SetRequest(
+            metric=name, items=items, options=options, coverage=coverage, judge=judge, embedder=embedder
+        )
     )
-    prepared = prepare_set(context, request)
-    found = _scored(context, prepared, None).total
-    context.record(_result(prepared.metric, found, None, None))
-    return found
 
 
 @helper(HelperSpec(name="assert_over", metric_from="name", given_in="items", over=True))
@@ -106,12 +94,11 @@ def assert_over(
     """
     __tracebackhide__ = True
     _refuse_swapped("assert_over", items, name)
-    context = runtime.current()
     request = SetRequest(
         metric=name, items=items, options=options, threshold=threshold, asserted=True, coverage=coverage,
         judge=judge, embedder=embedder,
     )  # fmt: skip
-    return _asserted(context, request)
+    return _scored(request)
 
 
 @helper(HelperSpec(name="assert_retrieval", metric_from="metric", given_in="samples", over=True))
@@ -151,7 +138,6 @@ def assert_retrieval(
     """
     __tracebackhide__ = True
     _refuse_swapped("assert_retrieval", samples, metric)
-    context = runtime.current()
     # Any metric would work, but the name would mislead readers of the test.
     if not {"relevant_ids", "relevant_urls"} & set(find(metric).needs):
         raise UsageError(f"{metric} is not a retrieval metric; write assert_over(samples, {metric!r}, ...)")
@@ -159,7 +145,7 @@ def assert_retrieval(
         metric=metric, items=[samples] if isinstance(samples, RagSample) else samples, options=options,
         threshold=threshold, asserted=True, coverage=coverage,
     )  # fmt: skip
-    return _asserted(context, request)
+    return _scored(request)
 
 
 def _refuse_swapped(helper_name: str, items: object, name: object) -> None:
@@ -171,43 +157,25 @@ def _is_list(value: object) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes, Mapping))
 
 
-def _asserted(context: Runtime, request: SetRequest) -> Score:
+def _scored(request: SetRequest) -> Score:
+    """The score of the set, recorded and held against its threshold."""
     __tracebackhide__ = True
+    context = runtime.current()
     prepared = prepare_set(context, request)
-    limit = prepared.limit
-    if limit is None:  # prepare_set has refused that
-        raise UsageError(f"{request.metric} was given no threshold")
-    found = _scored(context, prepared, limit.text)
-    # Each sample that is good enough by itself can be made worse, and should then fail.
-    for part, score in found.scores:
-        if limit.met(score.value):
-            context.passed(part, limit, score)
+    metric, limit = prepared.metric, prepared.limit if request.asserted else None
+    try:
+        found = context.engine().wait(score_set(prepared), meanwhile=context.waiting)
+    except Unscored as error:  # and no UsageError, which is the test's fault and not a result of the run
+        context.record(Result(metric.name, None, metric.tier, limit, error=error, count=prepared.n_total))
+        raise
     total = found.total
-    passed = limit.met(total.value)
-    context.record(_result(prepared.metric, total, limit.text, passed))
-    if not passed:
+    count = int(total.details.get("n_scored", total.details.get("n_items", 1)))
+    band = metric.band(total.value)
+    result = Result(metric.name, None, metric.tier, limit, total, band=band, count=count, scored=found.scores)
+    context.record(result)
+    if limit is not None and not result.passed:
         raise QualityFailure(_failure_text(prepared, total, limit.shown(total.value), limit.text), [total])
     return total
-
-
-def _scored(context: Runtime, prepared: PreparedSet, threshold: str | None) -> SetScore:
-    """The score of the set; a failure is recorded context."""
-    __tracebackhide__ = True
-    metric = prepared.metric
-    try:
-        return context.engine().wait(score_set(prepared), meanwhile=context.waiting)
-    # The test's fault, not a result of the run.
-    except UsageError:
-        raise
-    except RagbenchError as error:
-        context.record(Result(metric.name, None, metric.tier, threshold, error=error, count=prepared.n_total))
-        raise
-
-
-def _result(metric: Metric, found: Score, threshold: str | None, passed: bool | None) -> Result:
-    count = int(found.details.get("n_scored", found.details.get("n_items", 1)))
-    band = metric.band(found.value)
-    return Result(metric.name, None, metric.tier, threshold, passed, found, band=band, count=count)
 
 
 def _failure_text(prepared: PreparedSet, found: Score, shown: str, threshold: str) -> str:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.gates.baseline import Baseline
+from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import Key, Observations
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate
+from pytest_ragbench.model.report import (
+    MutatedGateRecord,
+    MutatedMetricRecord,
+    MutationKindRecord,
+    MutationsRecord,
+    SurvivorRecord,
+)
 from pytest_ragbench.mutation.rules import KINDS
-from pytest_ragbench.mutation.running import Trial, caught, summary
+from pytest_ragbench.mutation.running import Trial
 from pytest_ragbench.report.layout import aligned
 
-_SURVIVORS = 2
-"""So many of each kind are shown for each metric."""
+_SURVIVORS_SHOWN = 2
+"""Of each kind and metric."""
 
 
 def outcome(
@@ -24,8 +32,8 @@ def outcome(
     rules: Sequence[Rule] = (),
     observed: Observations | None = None,
     conditions: Conditions | None = None,
-) -> dict[str, Any]:
-    """All of it, for JSON: ``mutations`` of the report.
+) -> MutationsRecord:
+    """All of it: ``mutations`` of the report.
 
     Parameters
     ----------
@@ -35,57 +43,69 @@ def outcome(
         The gates, what they saw of the run, and what held for them: each is decided again for a run in which
         every question has the fault.
     """
-    names = list(dict.fromkeys(trial.metric for trial in trials))
-    metrics = [_of_metric(name, [trial for trial in trials if trial.metric == name]) for name in names]
-    gates = [] if observed is None else against_gates(trials, rules, observed, conditions or Conditions())
-    return {"metrics": metrics, "gates": gates}
+    by_metric: dict[str, list[Trial]] = {}
+    for trial in trials:
+        by_metric.setdefault(trial.metric, []).append(trial)
+    gates = () if observed is None else against_gates(trials, rules, observed, conditions or Conditions())
+    return MutationsRecord(
+        metrics=tuple(_of_metric(name, own) for name, own in by_metric.items()), gates=tuple(gates)
+    )
 
 
-def _of_metric(name: str, trials: Sequence[Trial]) -> dict[str, Any]:
-    return {
-        "metric": name,
-        "originals": len({trial.key for trial in trials}),
-        "caught": caught(trials),
-        "wrongly_failed": caught(trials, good=True),
-        "kinds": summary(trials),
-        "survivors": [_survivor(trial) for trial in trials if trial.survived],
-    }
+def _of_metric(name: str, trials: Sequence[Trial]) -> MutatedMetricRecord:
+    return MutatedMetricRecord(
+        metric=name,
+        originals=len({trial.key for trial in trials}),
+        caught=failed_share(trials, good=False),
+        wrongly_failed=failed_share(trials, good=True),
+        kinds=tuple(_of_kind(kind, own) for kind in KINDS if (own := [t for t in trials if t.kind == kind])),
+        survivors=tuple(_survivor(trial) for trial in trials if trial.survived),
+    )
 
 
-def _survivor(trial: Trial) -> dict[str, Any]:
-    return {
-        "kind": trial.kind,
-        "good": trial.good,
-        "id": trial.key[0],
-        "change": trial.change,
-        "question": trial.question,
-        "answer": trial.answer,
-        "value": trial.value,
-        "threshold": trial.threshold,
-        "reason": trial.reason,
-    }
+def failed_share(trials: Sequence[Trial], *, good: bool) -> float | None:
+    """Share of the bad variants that failed, or of the ``good`` ones, wrongly; None where none was judged."""
+    failed = [not trial.passed for trial in trials if trial.good is good and trial.passed is not None]
+    return sum(failed) / len(failed) if failed else None
+
+
+def _of_kind(kind: str, trials: Sequence[Trial]) -> MutationKindRecord:
+    """How many were judged, and the share that was judged rightly, with a 95 % interval (Wilson)."""
+    n = sum(trial.passed is not None for trial in trials)
+    right = n - sum(trial.survived for trial in trials)
+    record = MutationKindRecord(kind=kind, good=KINDS[kind], n=n, n_unscored=len(trials) - n, right=right)
+    if not n:
+        return record
+    bounds = wilson(right, n, 0.975)
+    return replace(record, share=right / n, low=bounds.low, high=bounds.high)
+
+
+def _survivor(trial: Trial) -> SurvivorRecord:
+    return SurvivorRecord(
+        kind=trial.kind, good=trial.good, id=trial.key[0], change=trial.change, question=trial.question,
+        answer=trial.answer, value=trial.value, threshold=trial.threshold, reason=trial.reason,
+    )  # fmt: skip
 
 
 def against_gates(
     trials: Sequence[Trial], rules: Sequence[Rule], observed: Observations, conditions: Conditions
-) -> list[dict[str, Any]]:
+) -> Iterator[MutatedGateRecord]:
     """What each gate says of a run in which every question that a fault could be put into has it.
 
     A gate against a baseline is held against the run itself, where there is no other.
     """
-    found = []
     before = conditions.baseline or Baseline(observed)
     for kind, good in KINDS.items():
-        of_kind = [trial for trial in trials if trial.kind == kind and trial.passed is not None]
-        if not of_kind:
-            continue
         values: Mapping[tuple[str, Key], tuple[float, bool]] = {
             (trial.metric, trial.key): (trial.value, trial.passed)
-            for trial in of_kind
-            if trial.value is not None and trial.passed is not None
+            for trial in trials
+            if trial.kind == kind and trial.value is not None and trial.passed is not None
         }
-        touched = {trial.metric for trial in of_kind}
+        touched = {metric for metric, _ in values}
+        if not touched:
+            continue
         faulty = observed.with_values(values)
+        # Other gates see nothing of the fault: their verdict is that of the run.
         asked = [rule for rule in rules if rule.quantity in touched | {"pass_rate", "must_pass"}]
         held = Conditions(
             conditions.max_unscored, conditions.clusters, conditions.complete, before, Baseline(faulty)
@@ -93,69 +113,52 @@ def against_gates(
         for verdict in evaluate(asked, faulty, held):
             own = verdict.rule.quantity
             changed = {key for metric, key in values if own == metric or own not in touched}
-            found.append(
-                {
-                    "gate": verdict.rule.text,
-                    "kind": kind,
-                    "good": good,
-                    "n_changed": len(changed),
-                    "n_total": verdict.n_total,
-                    "verdict": verdict.outcome,
-                    "reason": verdict.reason,
-                }
-            )
-    return found
+            yield MutatedGateRecord(
+                gate=verdict.rule.text, kind=kind, good=good, n_changed=len(changed), n_total=verdict.n_total,
+                verdict=verdict.outcome, reason=verdict.reason,
+            )  # fmt: skip
 
 
-def _gate_lines(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def text(found: MutationsRecord, columns: int = 200) -> list[str]:
+    """Lines for people."""
+    lines = [line for each in found.metrics for line in _metric_lines(each, columns)]
+    return [*lines, *_gate_lines(found.gates)]
+
+
+def _metric_lines(found: MutatedMetricRecord, columns: int) -> Iterator[str]:
+    yield f"{found.metric}: variants of {found.originals} answers that passed"
+    rows = [["variant", "right if it", "share (95 %)", "right", "unscored"]]
+    for kind in found.kinds:
+        share = "-" if kind.share is None else f"{kind.share:.2f} ({kind.low:.2f} to {kind.high:.2f})"
+        wanted = "still passes" if kind.good else "is caught"
+        rows.append([kind.kind, wanted, share, f"{kind.right}/{kind.n}", str(kind.n_unscored or "-")])
+    left = ("variant", "right if it", "share (95 %)")
+    drop = ("unscored", "right if it")
+    yield from (f"  {x}" for x in aligned(rows, left=left, drop=drop, shrink="variant", columns=columns - 2))
+    shares = {"bad variants caught": found.caught, "good ones wrongly failed": found.wrongly_failed}
+    if said := [f"{name}: {share:.2f}" for name, share in shares.items() if share is not None]:
+        yield f"  {', '.join(said)}"
+    if found.survivors:
+        yield "  judged wrongly:"
+    seen = Counter[str]()
+    for one in found.survivors:
+        seen[one.kind] += 1
+        if seen[one.kind] <= _SURVIVORS_SHOWN:
+            what = "failed, but is as good as before" if one.good else "passed, but is wrong"
+            said = [one_line(one.id, 60), one_line(one.change, 100), one_line(one.answer or "", 160)]
+            yield f"    {one.kind:<16} {what}   {'   '.join(said)}"
+    if rest := sum(max(0, count - _SURVIVORS_SHOWN) for count in seen.values()):
+        yield f"    ... and {rest} more (JSON has all)"
+
+
+def _gate_lines(gates: Sequence[MutatedGateRecord]) -> Iterator[str]:
     """One for each gate and verdict, with the kinds that get it; a ``!`` marks what should not be."""
     if gates:
         yield "gates, if every question that can be changed so were (changed/all):"
     together: dict[tuple[str, str, bool], list[str]] = {}
     for gate in gates:
-        kinds = together.setdefault((gate["gate"], gate["verdict"], gate["good"]), [])
-        kinds.append(f"{gate['kind']} {gate['n_changed']}/{gate['n_total']}")
+        kinds = together.setdefault((gate.gate, gate.verdict, gate.good), [])
+        kinds.append(f"{gate.kind} {gate.n_changed}/{gate.n_total}")
     for (name, verdict, good), kinds in sorted(together.items()):
         mark = "  " if (verdict == "FAIL") != good else "! "
         yield f"  {mark}{verdict:<10} {name}   {'still good: ' if good else ''}{', '.join(kinds)}"
-
-
-def text(summary: Mapping[str, Any], columns: int = 200) -> list[str]:
-    """Lines for people."""
-    lines: list[str] = []
-    for each in summary["metrics"]:
-        lines.append(f"{each['metric']}: variants of {each['originals']} answers that passed")
-        rows = [["variant", "right if it", "share (95 %)", "right", "unscored"]]
-        for row in each["kinds"]:
-            share = f"{row['share']:.2f} ({row['low']:.2f} to {row['high']:.2f})" if row["n"] else "-"
-            verdict = "still passes" if row["good"] else "is caught"
-            rows.append(
-                [row["kind"], verdict, share, f"{row['right']}/{row['n']}", str(row["n_unscored"] or "-")]
-            )
-        left = ("variant", "right if it", "share (95 %)")
-        table = aligned(
-            rows, left=left, drop=("unscored", "right if it"), shrink="variant", columns=columns - 2
-        )
-        lines += [f"  {line}" for line in table]
-        shares = []
-        if each["caught"] is not None:
-            shares.append(f"bad variants caught: {each['caught']:.2f}")
-        if each["wrongly_failed"] is not None:
-            shares.append(f"good ones wrongly failed: {each['wrongly_failed']:.2f}")
-        lines += [f"  {', '.join(shares)}"] if shares else []
-        survivors = each["survivors"]
-        lines += ["  judged wrongly:"] if survivors else []
-        seen = Counter[str]()
-        for one in survivors:
-            seen[one["kind"]] += 1
-            if seen[one["kind"]] > _SURVIVORS:
-                continue
-            what = "failed, but is as good as before" if one["good"] else "passed, but is wrong"
-            lines.append(
-                f"    {one['kind']:<16} {what}   {one_line(one['id'], 60)}   {one_line(one['change'], 100)}   "
-                f"{one_line(one['answer'] or '', 160)}"
-            )
-        if rest := sum(max(0, count - _SURVIVORS) for count in seen.values()):
-            lines.append(f"    ... and {rest} more (JSON has all)")
-    lines += list(_gate_lines(summary["gates"]))
-    return lines

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.gates.rules import GRADES
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.report import RunReport, SampleRecord
 from pytest_ragbench.model.samples import RagSample
-from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
-from pytest_ragbench.mutation.rules import KINDS, Variant, rankings, variants, without_chunks
-from pytest_ragbench.runtime import Passed
+from pytest_ragbench.mutation.rules import Variant, rankings, variants, without_chunks
 from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all
-
-if TYPE_CHECKING:
-    from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.scoring.results import Result
 
 _FACTS = frozenset({"number", "date", "unit", "name", "negation", "added_claim"})
 _WORDS = frozenset({"rephrased", "reordered"})
@@ -30,16 +27,19 @@ class Original:
     """A sample that passed, and how."""
 
     name: str
-    """What the score is called; the metric's name, or that of one of its grades."""
-    sample: RagSample
+    """What the score is called: the metric's name, or that of one of its grades."""
+    prepared: Prepared
+    """How it was scored, and its variants are: judge, embedder, options, votes."""
     threshold: Threshold
     resting: tuple[int, ...] = ()
     """Chunks (numbers from 1) that its score rests on."""
-    metric: str = ""
     part: str | None = None
     """The grade, where the metric has several."""
-    prepared: Prepared | None = None
-    """How it was scored, and its variants are: judge, embedder, options, votes."""
+
+    @property
+    def sample(self) -> RagSample:
+        sample: RagSample = self.prepared.given
+        return sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +96,39 @@ def kinds_for(metric: Metric) -> frozenset[str]:
     return frozenset(found)
 
 
-def originals(report: RunReport, name: str, threshold: str | None) -> list[Original]:
-    """The samples of a report that passed.
+def originals_in(result: Result) -> list[Original]:
+    """Of a result of a test the samples that met its threshold; none where no variant says anything of the metric."""
+    limit, part = result.threshold, result.part
+    return [
+        Original(result.metric, prepared, limit, _resting(score.evidence), part)
+        for prepared, score in result.scored
+        if limit is not None and kinds_for(prepared.metric) and limit.met(_value(score, part))
+    ]
 
-    ``threshold`` wins over those of the report. UsageError where no sample passed, there is no threshold,
-    or no variant would say anything of the metric.
+
+def originals(report: RunReport, name: str, threshold: str | None, context: Context) -> list[Original]:
+    """The samples of a report that passed, to be scored with judge, embedder and votes as configured.
+
+    Parameters
+    ----------
+    name
+        Of a metric, or of a grade: ``search_rag_groundedness``.
+    threshold
+        In place of those in the report.
+
+    Raises
+    ------
+    UsageError
+        No sample passed, there is no threshold, no variant would say anything of the metric, or the judge can't
+        do what it asks.
     """
-    metric, part = _metric_of(name)
+    part = name.removeprefix("search_rag_") if name in GRADES else None
+    metric = find(name if part is None else "search_rag")
     scale = metric.scale if part is None else Scale(name)
     if not kinds_for(metric):
         raise UsageError(f"{name} judges neither answers nor chunks so that a worse one has to score less")
-    found: dict[tuple[str, str, tuple[str, ...]], Original] = {}
+    setup = MetricSetup(context, ScoreRequest(metric=metric, sample=RagSample("")))
+    found: dict[tuple[object, ...], Original] = {}
     for result in report.results:
         for score in result.scores:
             answered = result.sample_of(score)
@@ -117,59 +139,29 @@ def originals(report: RunReport, name: str, threshold: str | None) -> list[Origi
             if (limit := threshold or score.threshold) is None:
                 raise UsageError(f"the report has no threshold for {name}: give --threshold '>=0.8'")
             parsed = parse_threshold(limit, scale)
-            if parsed.met(score.value):
-                resting = [each.chunk for each in score.evidence if each.ok and each.chunk is not None]
-                key = (
-                    answered.question,
-                    answered.answer or "",
-                    answered.context_ids or answered.contexts or (),
-                )
-                found.setdefault(
-                    key, Original(name, _sample(answered), parsed, tuple(resting), metric.name, part)
-                )
+            # A question that several tests ask is tried once.
+            key = (answered.question, answered.answer, answered.context_ids or answered.contexts)
+            if parsed.met(score.value) and key not in found:
+                prepared = setup.prepare(_sample(answered))
+                found[key] = Original(name, prepared, parsed, _resting(score.evidence), part)
     if not found:
         raise UsageError(f"no answer of the report passed {name}, so there is nothing to make worse")
     return list(found.values())
 
 
-def _metric_of(name: str) -> tuple[Metric, str | None]:
-    """The metric, and the grade where the name is that of one of its grades: search_rag_groundedness."""
-    if name in GRADES:
-        return find("search_rag"), name.removeprefix("search_rag_")
-    return find(name), None
+_COLUMNS = RagSample.__dataclass_fields__.keys() & SampleRecord.__dataclass_fields__.keys()
 
 
-_COLUMNS = (
-    "question", "answer", "contexts", "reference", "reference_contexts", "context_ids", "relevant_ids",
-    "context_urls", "relevant_urls", "id", "lang", "must_pass", "should_abstain", "session", "cluster", "tags",
-)  # fmt: skip
-
-
-def _sample(answered: Any) -> RagSample:
+def _sample(answered: SampleRecord) -> RagSample:
     return RagSample(**{name: getattr(answered, name) for name in _COLUMNS})
 
 
-def original_of(passed: Passed) -> Original | None:
-    """A score that met its threshold in a test, to be tried; None where no variant says anything of its metric."""
-    prepared, part = passed.prepared, passed.part
-    metric = prepared.metric
-    if not kinds_for(metric):
-        return None
-    resting = tuple(each.chunk for each in passed.score.evidence if each.ok and each.chunk is not None)
-    name = f"{metric.name}_{part}" if part else metric.name
-    return Original(name, prepared.given, passed.limit, resting, metric.name, part, prepared)
+def _resting(evidence: Sequence[Finding]) -> tuple[int, ...]:
+    return tuple(each.chunk for each in evidence if each.ok and each.chunk is not None)
 
 
-def equipped(passed: Sequence[Original], context: Context) -> list[Original]:
-    """The originals of a report, ready to be tried: with judge, embedder and votes as configured.
-
-    Raises
-    ------
-    UsageError
-        The judge can't do what the metric asks.
-    """
-    setup = MetricSetup(context, ScoreRequest(metric=passed[0].metric, sample=passed[0].sample))
-    return [replace(each, prepared=setup.prepare(each.sample)) for each in passed]
+def _value(score: Score, part: str | None) -> float:
+    return score.value if part is None else float(score.details.get(part, score.value))
 
 
 def variants_of(passed: Sequence[Original]) -> list[tuple[Original, Variant]]:
@@ -177,7 +169,7 @@ def variants_of(passed: Sequence[Original]) -> list[tuple[Original, Variant]]:
     samples = list({id(original.sample): original.sample for original in passed}.values())
     made: list[tuple[Original, Variant]] = []
     for original in passed:
-        sample, metric = original.sample, find(original.metric)
+        sample, metric = original.sample, original.prepared.metric
         wanted = kinds_for(metric)
         place = next(place for place, each in enumerate(samples) if each is sample)
         own = variants(sample, [*samples[place + 1 :], *samples[:place]])
@@ -194,7 +186,8 @@ def variants_of(passed: Sequence[Original]) -> list[tuple[Original, Variant]]:
 
 def _harms(original: Original, variant: Variant) -> bool:
     """Whether a ranking that counts the first k alone is touched by a change of the order at all."""
-    k = find(original.metric).options.get("k")
+    metric = original.prepared.metric
+    k = metric.options.get("k")
     if variant.kind != "ranking_reversed" or k is None:
         return True
     relevant = {name for name, grade in (original.sample.relevance or {}).items() if grade > 0}
@@ -203,7 +196,7 @@ def _harms(original: Original, variant: Variant) -> bool:
         return [place for place, name in enumerate((sample.context_ids or ())[:k]) if name in relevant]
 
     before, after = places(original.sample), places(variant.sample)
-    ordered = find(original.metric).name.partition("@")[0] in ("mrr", "map", "ndcg")
+    ordered = metric.name.partition("@")[0] in ("mrr", "map", "ndcg")
     return len(after) < len(before) or (ordered and sum(after) > sum(before))
 
 
@@ -219,7 +212,7 @@ async def try_out(made: Sequence[tuple[Original, Variant]]) -> list[Trial]:
     requests: dict[tuple[str, int, str, bool], Prepared] = {}
     for original, variant in made:
         key = _request_of(original, variant)
-        if key not in requests and original.prepared is not None:
+        if key not in requests:
             limit = original.threshold if original.part is None else None
             requests[key] = original.prepared.for_sample(variant.sample, limit)
     outcomes = dict(zip(requests, await score_all(list(requests.values())), strict=True))
@@ -227,7 +220,7 @@ async def try_out(made: Sequence[tuple[Original, Variant]]) -> list[Trial]:
 
 
 def _request_of(original: Original, variant: Variant) -> tuple[str, int, str, bool]:
-    return original.metric, id(original.sample), variant.kind, original.part is None
+    return original.prepared.metric.name, id(original.sample), variant.kind, original.part is None
 
 
 def _trial(original: Original, variant: Variant, outcome: Score | Exception) -> Trial:
@@ -236,11 +229,7 @@ def _trial(original: Original, variant: Variant, outcome: Score | Exception) -> 
     passed: bool | None = None
     match outcome:
         case Score():
-            value = (
-                outcome.value
-                if original.part is None
-                else float(outcome.details.get(original.part, outcome.value))
-            )
+            value = _value(outcome, original.part)
             passed, reason = limit.met(value), outcome.error_message or outcome.reason
         case UndefinedScore():
             reason = f"undefined: {outcome}"
@@ -261,34 +250,3 @@ def _trial(original: Original, variant: Variant, outcome: Score | Exception) -> 
         passed=passed,
         reason=reason,
     )
-
-
-def summary(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Of each kind: how many were judged, and the share that was judged rightly, with a 95 % interval."""
-    rows = []
-    for kind, good in KINDS.items():
-        of_kind = [trial for trial in trials if trial.kind == kind]
-        judged = [trial for trial in of_kind if trial.passed is not None]
-        if not of_kind:
-            continue
-        right = sum(not trial.survived for trial in judged)
-        bounds = wilson(right, len(judged), 0.975) if judged else None
-        rows.append(
-            {
-                "kind": kind,
-                "good": good,
-                "n": len(judged),
-                "n_unscored": len(of_kind) - len(judged),
-                "right": right,
-                "share": right / len(judged) if judged else None,
-                "low": bounds.low if bounds else None,
-                "high": bounds.high if bounds else None,
-            }
-        )
-    return rows
-
-
-def caught(trials: Sequence[Trial], *, good: bool = False) -> float | None:
-    """Share of the bad variants that failed (or of the ``good`` ones that were wrongly failed); None without any."""
-    failed = [not trial.passed for trial in trials if trial.good is good and trial.passed is not None]
-    return sum(failed) / len(failed) if failed else None

@@ -16,7 +16,7 @@ from pytest_ragbench.report.writing import as_dict
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.report import TestRecord
-    from pytest_ragbench.model.results import Result
+    from pytest_ragbench.scoring.results import Result
 
 
 def tell_others(

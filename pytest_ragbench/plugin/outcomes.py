@@ -152,6 +152,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
         item.user_properties[:] = [(str(name), _plain(value)) for name, value in item.user_properties]
         report.user_properties = list(item.user_properties)
+        state.take_results(results)
         results.clear()
     outcome = PhaseOutcome(kind, usage, warnings, record, evidence)
     # Text crosses to the controller ten times as fast as what it is made of.

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,9 @@ from pytest_ragbench.plugin.options import given_settings
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
-    from pytest_ragbench.model.results import Result
+    from pytest_ragbench.plugin.mutating import PassedAnswers
     from pytest_ragbench.plugin.reception import Reception
-    from pytest_ragbench.runtime import Passed
+    from pytest_ragbench.scoring.results import Result
     from pytest_ragbench.settings import Settings
 
 STATE = pytest.StashKey["RunState"]()
@@ -44,8 +44,8 @@ class RunState:
         self._engine: Engine | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
-        self.passed: list[Passed] | None = [] if config.getoption("ragbench_mutate") else None
-        """What passed in this process, for ``--ragbench-mutate``."""
+        self.passed: PassedAnswers | None = None
+        """With ``--ragbench-mutate``, what passed in this process."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
         self._reception: Reception | None = None
@@ -297,6 +297,22 @@ class RunState:
     def n_workers(self) -> int:
         """Processes that run tests of this run."""
         return int(self._worker["workercount"]) if self._worker is not None else 1
+
+    def take_results(self, results: Sequence[Result]) -> None:
+        """What a test of this process found out, before only its record is kept."""
+        if results and self.config.getoption("ragbench_mutate"):
+            from pytest_ragbench.plugin.mutating import PassedAnswers
+
+            self.passed = self.passed or PassedAnswers(self.n_workers)
+            self.passed.add(results)
+
+    def try_worse_answers(self) -> None:
+        """Leave in ``trials`` what became of variants of the answers that passed here."""
+        if self.passed is not None:
+            try:
+                self.trials = self.passed.tried(self.engine)
+            except RagbenchError as error:
+                self.warn(f"--ragbench-mutate: {error}")
 
     def hand_over(self) -> None:
         """In a worker: leave the controller what came after the last report."""

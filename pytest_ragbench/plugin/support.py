@@ -51,7 +51,6 @@ class Support:
             waiting=lambda: self.look_ahead(item, asked=True),
             served=lambda: self.look_ahead(item, asked=True, waits=False),
             prefetched=lambda prepared: self.prefetched_score(item, prepared),
-            on_passed=state.passed.append if state.passed is not None else None,
         )
 
     def look_ahead(self, item: pytest.Item, *, asked: bool = False, waits: bool = True) -> None:

@@ -18,10 +18,10 @@ from pytest_ragbench.model.report import (
     ScoreRecord,
     TestRecord,
 )
-from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import Finding, JudgeReply, plain
+from pytest_ragbench.scoring.results import Result
 from pytest_ragbench.secrets import Redactor
 
 
@@ -159,8 +159,8 @@ def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> Score
         tier=result.tier,
         sample=places.get(id(result.sample)),
         count=result.count,
-        threshold=plain(result.threshold),
-        passed=plain(result.passed),
+        threshold=result.threshold.text if result.threshold else None,
+        passed=result.passed,
         band=result.band,
         **told,
     )

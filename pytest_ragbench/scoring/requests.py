@@ -83,8 +83,8 @@ class Prepared:
     options: Mapping[str, Any] = field(default_factory=dict)
     limit: Threshold | None = None
     """By which votes and second judges are counted, asserted or not."""
-    asserted: str | None = None
-    """The threshold's text, where the score is held against it."""
+    asserted: bool = False
+    """Whether the score is held against the limit."""
     judge: Judge | None = None
     embedder: Embedder | None = None
     votes: int = 1
@@ -180,7 +180,7 @@ class MetricSetup:
             given=sample,
             options=self.options,
             limit=limit,
-            asserted=limit.text if limit is not None and request.asserted else None,
+            asserted=request.asserted,
             judge=self._judge,
             embedder=self._embedder,
             votes=votes_for(self._settings, sample) if request.votes is None else request.votes,

@@ -10,11 +10,12 @@ from wcwidth import wcswidth
 
 from pytest_ragbench.assertions.failure import evidence_text
 from pytest_ragbench.model.report import SampleRecord, ScoreRecord, TestRecord
-from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report.layout import aligned, cells, cut, pad
 from pytest_ragbench.report.summary import Row, Summary, table
+from pytest_ragbench.scoring.results import Result
 
 MIXED = st.text(alphabet="aБ返品e\u0301👩 \u200d", max_size=40)
 
@@ -82,7 +83,7 @@ def test_evidence_of_a_passing_question() -> None:
     score = Score(
         metric="faithfulness", value=1.0, evidence=(Finding("30 days.", True, "", 1),), judge="local"
     )
-    text = evidence_text([Result("faithfulness", sample, "generation", ">=0.8", True, score)])
+    text = evidence_text([Result("faithfulness", sample, "generation", parse_threshold(">=0.8"), score)])
     assert text.splitlines() == [
         "  question   How long?",
         "  answer     30 days.",

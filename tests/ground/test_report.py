@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench import JudgeError, RagSample, Score, UsageError
-from pytest_ragbench.assertions.failure import Miss, failure_text
+from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.metrics.formulas.percentile import percentile
 from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, ScoreRecord, TestRecord
-from pytest_ragbench.model.results import Result
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.model.scores import Finding, JudgeReply, Usage
 from pytest_ragbench.model.thresholds import parse_threshold
@@ -25,6 +24,7 @@ from pytest_ragbench.report.json_report import JsonReport
 from pytest_ragbench.report.summary import Summary, table
 from pytest_ragbench.report.usage import add_usage
 from pytest_ragbench.report.writing import as_dict
+from pytest_ragbench.scoring.results import Result
 
 CONTEXT = ReportContext(RunInfo(id="r", started=1.0))
 
@@ -95,6 +95,10 @@ def test_a_judges_replies_are_bounded_and_hold_no_secret(monkeypatch: pytest.Mon
         records._redactor.cache_clear()
 
 
+def _miss(found: Score) -> Result:
+    return Result("faithfulness", None, "generation", parse_threshold(">=0.8"), found)
+
+
 def test_failure_text() -> None:
     sample = RagSample(
         "How long?",
@@ -105,7 +109,7 @@ def test_failure_text() -> None:
         location=Location("questions.csv", 14),
     )
     found = score(error_message="the window is invented")
-    assert failure_text(sample, [Miss("faithfulness", found, parse_threshold(">=0.8"))]) == (
+    assert failure_text(sample, [_miss(found)]) == (
         "faithfulness 0.50, wanted >=0.8: the window is invented\n"
         "  question   How long?   (questions.csv:14)\n"
         "  id         window\n"
@@ -121,7 +125,7 @@ def test_failure_text() -> None:
 
 def test_the_first_line_is_one_line_whatever_the_judge_says() -> None:
     found = score(error_message="first\nsecond \x1b[31m" + "x" * 1000)
-    text = failure_text(RagSample("q"), [Miss("faithfulness", found, parse_threshold(0.8))], ["other: down"])
+    text = failure_text(RagSample("q"), [_miss(found)], ["other: down"])
     first, second, *_ = text.splitlines()
     assert first.startswith("faithfulness 0.50, wanted >=0.8: first second \\x1b[31mx")
     assert len(first) < 260

@@ -65,7 +65,6 @@ START_UP = (
     "runtime.py",
     "model/__init__.py",
     "model/errors.py",
-    "model/results.py",
     "model/samples.py",
     "model/scores.py",
     "plugin/__init__.py",

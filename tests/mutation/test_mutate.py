@@ -15,12 +15,11 @@ from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.mutation.outcome import failed_share
 from pytest_ragbench.mutation.rules import KINDS, rankings, variants, without_chunks
 from pytest_ragbench.mutation.running import (
     Original,
     Trial,
-    caught,
-    equipped,
     kinds_for,
     originals,
     try_out,
@@ -305,10 +304,10 @@ def test_a_grade_is_mutated_by_its_name() -> None:
             ],
         }
     )  # fmt: skip
-    [original] = originals(told, "search_rag_groundedness", None)
 
     def judged_by(judge: Grader) -> Original:
-        return equipped([original], context(judge))[0]
+        [original] = originals(told, "search_rag_groundedness", None, context(judge))
+        return original
 
     grader = Grader()
     trials = asyncio.run(try_out(variants_of([judged_by(grader)])))
@@ -321,7 +320,7 @@ def test_a_grade_is_mutated_by_its_name() -> None:
     assert (len(both), grader.asked) == (2 * len(trials), len(trials))  # two grades of each call
     dead = asyncio.run(try_out(variants_of([judged_by(Grader(dead=True))])))
     assert {trial.passed for trial in dead} == {None}
-    assert caught(dead) is None
+    assert failed_share(dead, good=False) is None
     assert [Trial.of(json.loads(json.dumps(trial.to_dict()))) for trial in trials] == trials
 
 

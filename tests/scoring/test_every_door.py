@@ -21,8 +21,8 @@ from pytest_ragbench.cli import run as ragbench
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.mutation.rules import Variant
-from pytest_ragbench.mutation.running import original_of, try_out
-from pytest_ragbench.runtime import Passed, Runtime, using
+from pytest_ragbench.mutation.running import originals_in, try_out
+from pytest_ragbench.runtime import Runtime, using
 from pytest_ragbench.settings import Settings, load_settings
 from pytest_ragbench.specs.loading import load_suite
 from pytest_ragbench.specs.running import check_sample, check_samples
@@ -82,7 +82,6 @@ class World:
     out: Callable[[], str]
     engine: Engine = field(init=False)
     runtime: Runtime = field(init=False)
-    passed: list[Passed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -92,13 +91,11 @@ class World:
         self.engine = building.engine(self.settings, run_id=building.new_run_id())
         for server in self.servers:
             server.requests.clear()
-        self.passed = []
         self.runtime = Runtime(
             settings=lambda: self.settings,
             engine=lambda: self.engine,
             judge=cache(lambda: building.judge(None, self.engine, self.settings)),
             embedder=cache(lambda: building.embedder(None, self.engine, self.settings)),
-            on_passed=self.passed.append,
         )
 
     def cli(self, *args: str) -> Any:
@@ -187,7 +184,7 @@ def over_in_yaml(world: World) -> float:
 
 def recorded(world: World) -> float:
     [result] = world.runtime.results
-    assert (result.metric, result.threshold, result.passed) == ("faithfulness", ">=0.3", True)
+    assert (result.metric, str(result.threshold), result.passed) == ("faithfulness", ">=0.3", True)
     assert result.score is not None
     return result.score.value
 
@@ -254,9 +251,8 @@ def mutation(world: World) -> float | None:
     rb.assert_faithfulness(SAMPLE.with_(answer="Another answer.", contexts=["Another chunk."]))
     for server in world.servers:
         server.requests.clear()
-    [passed] = world.passed
-    original = original_of(passed)
-    assert original is not None
+    [result] = world.runtime.results
+    [original] = originals_in(result)
     [trial] = world.engine.wait(try_out([(original, Variant("number", False, SAMPLE, "nothing"))]))
     return trial.value
 
@@ -299,7 +295,10 @@ def test_the_same_score_by_the_same_calls(
     world.restart()
     with using(world.runtime):
         found = door(world)
-    kept = [(each.metric, each.threshold, each.passed, each.band) for each in world.runtime.results]
+    kept = [
+        (each.metric, each.threshold and each.threshold.text, each.passed, each.band)
+        for each in world.runtime.results
+    ]
     assert kept == RECORDED.get(door, [])
     if isinstance(found, Score):
         assert (found.votes, found.judge, found.details) == (first.votes, first.judge, first.details)

@@ -10,6 +10,7 @@ import click
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.reading import read_report
+from pytest_ragbench.report.writing import as_dict
 from pytest_ragbench.scoring import context_of
 
 
@@ -56,16 +57,15 @@ def command(
     from pytest_ragbench.gates.baseline import baseline_of
     from pytest_ragbench.gates.rules import parse_rule, parse_rules
     from pytest_ragbench.mutation.outcome import outcome, text
-    from pytest_ragbench.mutation.running import equipped, originals, try_out, variants_of
+    from pytest_ragbench.mutation.running import originals, try_out, variants_of
 
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
     settings = settings_of(options)
     rules = [*parse_rules(settings.gates), *(parse_rule(text) for text in gates)]
     read = read_report(report)
-    passed = originals(read, metric, threshold)[:limit]
     with engine_of(settings) as engine:
-        passed = equipped(passed, context_of(engine, settings))
-        judge = next((each.prepared.judge for each in passed if each.prepared and each.prepared.judge), None)
+        passed = originals(read, metric, threshold, context_of(engine, settings))[:limit]
+        judge = next((each.prepared.judge for each in passed if each.prepared.judge), None)
         made = variants_of(passed)
         trials = engine.wait(try_out(made))
     found = outcome(trials, rules, baseline_of(read, name=str(report)).observed)
@@ -76,8 +76,8 @@ def command(
         "caught": None,
         "wrongly_failed": None,
     }
-    data |= {"kinds": [], "survivors": [], **(found["metrics"][0] if found["metrics"] else {})}
-    data["gates"] = found["gates"]
+    data |= {"kinds": [], "survivors": [], **(as_dict(found.metrics[0]) if found.metrics else {})}
+    data["gates"] = as_dict(found)["gates"]
     emit(data, lambda: "\n".join([f"judge {data['judge'] or 'none'}", *text(found)]), as_json=as_json)
     if trials and all(trial.passed is None for trial in trials):
         return Exit.UNSCORED
