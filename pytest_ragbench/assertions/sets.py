@@ -15,6 +15,7 @@ from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import Items, PreparedSet, SetRequest, ThresholdLike, prepare_set, score_set
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 from pytest_ragbench.scoring.results import Result
+from pytest_ragbench.scoring.setup import setup_of_set
 
 
 @helper(
@@ -163,15 +164,20 @@ def _scored(request: SetRequest) -> Score:
     context = runtime.current()
     prepared = prepare_set(context, request)
     metric, limit = prepared.metric, prepared.limit if request.asserted else None
+    setup = setup_of_set(prepared)
     try:
         found = context.engine().wait(score_set(prepared), meanwhile=context.waiting)
     except Unscored as error:  # and no UsageError, which is the test's fault and not a result of the run
-        context.record(Result(metric.name, None, metric.tier, limit, error=error, count=prepared.n_total))
+        context.record(
+            Result(metric.name, None, metric.tier, limit, error=error, count=prepared.n_total, setup=setup)
+        )
         raise
     total = found.total
     count = int(total.details.get("n_scored", total.details.get("n_items", 1)))
     band = metric.band(total.value)
-    result = Result(metric.name, None, metric.tier, limit, total, band=band, count=count, scored=found.scores)
+    result = Result(
+        metric.name, None, metric.tier, limit, total, band=band, count=count, setup=setup, scored=found.scores
+    )
     context.record(result)
     if limit is not None and not result.passed:
         raise QualityFailure(_failure_text(prepared, total, limit.shown(total.value), limit.text), [total])

@@ -137,6 +137,14 @@ class Answered(Generic[R]):
     """The texts that came, in their order; empty of a judge that sends none."""
 
 
+def identity_of(judge: Judge) -> str:
+    """What makes a judge the same one in two runs: its name, and what else is configured of it.
+
+    A judge that has more to say than its name has an attribute ``identity``.
+    """
+    return str(getattr(judge, "identity", judge.name))
+
+
 @runtime_checkable
 class Judge(Protocol):
     """Answers tasks. ``name`` is what reports show, e.g. ``"openai:gpt-4o-mini"``.

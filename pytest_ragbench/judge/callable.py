@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -64,6 +65,15 @@ class CallableJudge:
 
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
+
+    @property
+    def identity(self) -> str:
+        """With a fingerprint of ``ragbench_key``: a function with another one is another judge."""
+        key = getattr(self._function, "ragbench_key", None)
+        if key is None:
+            return self.name
+        told = json.dumps(key, sort_keys=True, default=str).encode("utf-8", "replace")
+        return f"{self.name} (key {hashlib.sha256(told).hexdigest()[:8]})"
 
     async def ask(self, task: Task[R]) -> Answered[R]:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""

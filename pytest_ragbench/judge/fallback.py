@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.judge.base import Answered, Judge, Task
+from pytest_ragbench.judge.base import Answered, Judge, Task, identity_of
 from pytest_ragbench.model.errors import JudgeError, RagbenchError
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ class FallbackJudge:
     @property
     def name(self) -> str:
         return self._first.name
+
+    @property
+    def identity(self) -> str:
+        """Both: who of them was asked depends on outages."""
+        return f"{identity_of(self._first)}, else {identity_of(self._second)}"
 
     @property
     def tasks(self) -> Collection[str] | None:

@@ -88,6 +88,11 @@ class GgufJudge(OpenAIJudge):
         self._identity = identity
         self._started = False
 
+    @property
+    def identity(self) -> str:
+        """With the file's content: two files may have one name."""
+        return f"{self.name} (file {self._identity[:8]})"
+
     def _key(self, task: Task[Any], messages: list[Message]) -> dict[str, Any]:
         """The file's content in the place of an address: where the file lies does not matter."""
         return {**super()._key(task, messages), "url": "gguf", "model": self._identity}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -88,6 +90,16 @@ class OpenAIJudge:
 
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
+
+    @property
+    def identity(self) -> str:
+        """With what shapes its replies and is not as usual."""
+        settings, usual = self._settings, ProviderSettings()
+        more = [] if settings.temperature == usual.temperature else [f"temperature {settings.temperature}"]
+        if settings.extra_body:
+            told = json.dumps(fingerprinted(settings.extra_body), sort_keys=True, default=str)
+            more.append(f"extra_body {hashlib.sha256(told.encode()).hexdigest()[:8]}")
+        return f"{self.name} ({', '.join(more)})" if more else self.name
 
     @property
     def output_taken(self) -> str:

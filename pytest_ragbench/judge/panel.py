@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.judge.base import Answered, Judge, Task
+from pytest_ragbench.judge.base import Answered, Judge, Task, identity_of
 from pytest_ragbench.model.errors import UsageError
 
 R = TypeVar("R", bound=BaseModel)
 
 Aggregate = Literal["mean", "median", "min", "max", "majority", "consensus"]
 Kind = Literal["panel", "confirm", "cascade", "dual"]
+
+
+_JOINTS: Mapping[Kind, str] = {
+    "panel": ", ",
+    "dual": " and ",
+    "confirm": ", confirmed by ",
+    "cascade": ", near the threshold ",
+}
 
 
 @dataclass(frozen=True)
@@ -53,13 +61,20 @@ class Panel:
     @property
     def name(self) -> str:
         """All names."""
-        joint = {
-            "panel": ", ",
-            "dual": " and ",
-            "confirm": ", confirmed by ",
-            "cascade": ", near the threshold ",
+        return _JOINTS[self.kind].join(judge.name for judge in self.members)
+
+    @property
+    def identity(self) -> str:
+        """All members, and how their scores become one."""
+        how = {
+            "panel": self.aggregate,
+            "dual": "both ways" if self.swap_roles else "one way",
+            "confirm": "",
+            "cascade": f"within {self.margin:g}",
         }[self.kind]
-        return joint.join(judge.name for judge in self.members)
+        how += f" within {self.tolerance:g}" if how == "consensus" else ""
+        members = _JOINTS[self.kind].join(identity_of(judge) for judge in self.members)
+        return f"{members} ({how})" if how else members
 
     @property
     def tasks(self) -> Collection[str] | None:

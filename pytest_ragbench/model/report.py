@@ -11,11 +11,13 @@ it. Pydantic validates what comes from a file or from another process.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pytest_ragbench.model.scores import Finding, Usage
+from pytest_ragbench.model.thresholds import Direction, Scale
 
 SCHEMA: Literal["ragbench-report"] = "ragbench-report"
 VERSION: Literal[1] = 1
@@ -61,6 +63,30 @@ class ErrorRecord(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetupRecord(Part):
+    """What a score means and what it was to be measured with, as configured: whoever answered in the end."""
+
+    direction: Direction = "higher"
+    """which way is better"""
+    low: float | None = None
+    """lower end of the range; null: there is none"""
+    high: float | None = None
+    """upper end of the range; null: there is none"""
+    tasks: tuple[str, ...] = ()
+    """what the judge is asked, by the names of the prompts"""
+    judge: str | None = None
+    """also panel, cascade or confirmation; null: none was needed"""
+    embedder: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """of the metric, in words"""
+
+    def scale(self, metric: str) -> Scale:
+        """What a threshold has to know of ``metric``."""
+        low = -math.inf if self.low is None else self.low
+        return Scale(metric, low, math.inf if self.high is None else self.high, self.direction)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRecord(Part):
     """One metric that was asked for."""
 
@@ -100,6 +126,8 @@ class ScoreRecord(Part):
     """true: every reply came from the store"""
     details: Mapping[str, Any] = field(default_factory=dict)
     """parts of the value by name"""
+    setup: SetupRecord | None = None
+    """null: the report was written before it was kept"""
     replies: tuple[ReplyRecord, ...] = ()
     """what the judge sent; see `report_replies`"""
 

@@ -162,6 +162,7 @@ def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> Score
         threshold=result.threshold.text if result.threshold else None,
         passed=result.passed,
         band=result.band,
+        setup=result.setup,
         **told,
     )
 

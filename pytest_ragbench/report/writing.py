@@ -16,6 +16,7 @@ ALWAYS_IN_A_REPORT = ("schema", "version", "run", "results", "complete")
 """The other fields are written when the run ends."""
 AT_TIMES: Mapping[type, tuple[str, ...]] = {
     RunInfo: ("shards",),
+    ScoreRecord: ("setup", "replies"),
     ReplyRecord: ("cut", "task", "judge", "vote", "cached"),
     RunReport: ("baseline", "preflight", "mutations"),
 }
@@ -82,7 +83,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 def _of_a_score(score: ScoreRecord) -> Collection[str]:
     if score.value is not None:
-        return () if score.replies else ("replies",)
+        return [name for name in AT_TIMES[ScoreRecord] if not getattr(score, name)]
     defaults = _defaults(ScoreRecord)
     return [name for name in _OF_A_VALUE if getattr(score, name) == defaults[name]]
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.report import SetupRecord
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import Threshold
+from pytest_ragbench.scoring.setup import setup_of
 
 if TYPE_CHECKING:
     from pytest_ragbench.scoring.requests import Prepared
@@ -32,6 +34,8 @@ class Result:
         That of the score; None where the metric has no bands.
     part
         The key in the score's details, for a grade of a metric that has several.
+    setup
+        What it was to be measured with.
     scored
         How each sample was scored: one, or those whose mean the value is. Mutation scores variants the same way.
     """
@@ -45,17 +49,19 @@ class Result:
     band: str | None = None
     count: int = 1
     part: str | None = None
+    setup: SetupRecord | None = None
     scored: tuple[tuple[Prepared, Score], ...] = ()
 
     @classmethod
     def of(cls, prepared: Prepared, outcome: Score | RagbenchError) -> Result:
         """That of one sample, asserted or not."""
         metric, threshold = prepared.metric, prepared.limit if prepared.asserted else None
+        setup = setup_of(prepared)
         if not isinstance(outcome, Score):
-            return cls(metric.name, prepared.given, metric.tier, threshold, error=outcome)
+            return cls(metric.name, prepared.given, metric.tier, threshold, error=outcome, setup=setup)
         return cls(
             metric.name, prepared.given, metric.tier, threshold, outcome, band=metric.band(outcome.value),
-            scored=((prepared, outcome),),
+            setup=setup, scored=((prepared, outcome),),
         )  # fmt: skip
 
     @property

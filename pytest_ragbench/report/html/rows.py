@@ -149,7 +149,7 @@ def _told(row: Row, texts: Texts) -> dict[str, Any]:
 
 
 def _score(result: TestRecord, score: ScoreRecord) -> dict[str, Any]:
-    told = as_brief_dict(replace(score, sample=None, count=1, replies=()))
+    told = as_brief_dict(replace(score, sample=None, count=1, replies=(), setup=None))
     more = {"metric": score.metric, "tier": score.tier, "test": result.test, "replies": len(score.replies)}
     return _filled({**told, **more})
 
