@@ -31,7 +31,7 @@ class Baseline:
 
 def baseline_of(report: RunReport, *, name: str) -> Baseline:
     """The baseline in a report that has been read."""
-    observed = Observations(report.results)
+    observed = Observations((*report.results, *report.missing))
     preflight = report.preflight.fingerprint if report.preflight else None
     return Baseline(observed, report.run.prompts, preflight, name)
 

@@ -30,12 +30,15 @@ class RunGates:
 
     def finish(self, run: RunReport) -> None:
         """Put verdicts, warnings and the exit code into the report; a run that is not complete passes no gate."""
+        for test in run.missing:
+            self.observed.add(test)
         preflight = run.preflight.fingerprint if run.preflight else None
         new = Baseline(self.observed, run.run.prompts, preflight)
         self.conditions = Conditions(
             max_unscored=self._settings.max_unscored,
             clusters=self._settings.clusters,
             complete=run.complete,
+            not_chosen=run.not_chosen,
             baseline=self._baseline,
             new=new,
         )

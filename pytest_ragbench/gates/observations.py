@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_ragbench.gates.intervals import by_cluster
 from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.text import detect_language
 
@@ -30,6 +31,18 @@ def fingerprint(text: str) -> str:
 
 NOT_REACHED = "not reached"
 """The test ended before it came to this metric."""
+DESELECTED = "deselected"
+NOT_RUN: Mapping[str, str] = {
+    "skipped": "skipped",
+    "xfailed": "xfailed",
+    "deselected": DESELECTED,
+    "crashed": "crashed",
+    "not_run": "never ran",
+    "error": "ended by an error of the test's own",
+}
+"""Outcome of a test -> why it scored nothing, where neither judge, service nor embedder is to blame."""
+OTHERS = "*"
+"""Among the metrics of a test: there may be others."""
 
 
 @dataclass(slots=True)
@@ -74,6 +87,27 @@ class Entry:
     """Of how many votes how many passed, where there were several."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """How a test function asks for a metric."""
+
+    tier: str
+    alone: bool
+    """One score for a whole test, whatever the number of its questions: of a dialogue, say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A test that did not run to its end."""
+
+    test: str
+    keys: tuple[Key, ...]
+    why: str
+    metrics: tuple[str, ...]
+    """What its source asks for; empty where that is not known."""
+    scored: frozenset[str]
+
+
 @dataclass
 class Sample:
     """What a rule is about: one value a question (the mean, where it was scored more than once)."""
@@ -105,12 +139,14 @@ class Observations:
         self.costs: list[float] = []
         self.unpriced: set[str] = set()
         """Judges whose calls have no known price."""
-        self._ended: list[tuple[str, Key, str, frozenset[str]]] = []
+        self._ended: list[_Ended] = []
+        self._known: dict[str, dict[str, _Asking]] = defaultdict(dict)
+        """Test function -> what its tests ask for, as far as any of them came to it."""
         for result in results:
             self.add(result)
 
     def add(self, result: TestRecord) -> None:
-        """Take in one result of a report."""
+        """Take in one result of a report, or one of the tests that are missing from it."""
         test = result.test.partition("[")[0]
         keys = [self._ask(sample) for sample in result.samples]
         others = [self._ask(question) for question in result.questions]
@@ -120,24 +156,46 @@ class Observations:
         for score in result.scores:
             place = score.sample
             key = keys[place] if place is not None and place < len(keys) else own
-            found += self._entries(score, key, labels, test)
+            entries = list(self._entries(score, key, labels, test))
+            alone = score.sample is None and [entry.key for entry in entries] == [own]
+            for entry in entries:
+                self._known[test][entry.metric] = _Asking(entry.tier, alone)
+            found += entries
         self.entries += found
         self._add_cost(result.scores)
-        if result.kind or result.outcome in ("failed", "error"):
-            why = result.kind if result.kind not in (None, "quality") else NOT_REACHED
-            self._ended.append((test, own, why, frozenset(entry.metric for entry in found)))
+        if result.kind or result.outcome not in ("passed", "xpassed"):
+            why = result.kind if result.kind not in (None, "quality") else None
+            self._ended.append(
+                _Ended(
+                    test,
+                    tuple(dict.fromkeys((*keys, *others))) or (own,),
+                    why or NOT_RUN.get(result.outcome, NOT_REACHED),
+                    result.metrics,
+                    frozenset(entry.metric for entry in found),
+                )
+            )
 
     def all_entries(self) -> Iterator[Entry]:
-        """Also for what a test that ended early did not come to: the metrics that others of it have."""
+        """Also for what a test that did not run to its end did not come to: the metrics that its source names,
+        or else those that others of it have.
+        """
         yield from self.entries
-        metrics: dict[str, dict[str, str]] = defaultdict(dict)
-        for entry in self.entries:
-            metrics[entry.test][entry.metric] = entry.tier
-        for test, key, why, seen in self._ended:
-            known = metrics.get(test, {"": ""})
-            for metric, tier in known.items():
-                if metric not in seen:
-                    yield Entry(key, metric, tier, test, error=why)
+        for ended in self._ended:
+            others = self._known.get(ended.test, {})
+            asked = {name: others.get(name) for name in ended.metrics if name != OTHERS}
+            if not asked or OTHERS in ended.metrics:
+                asked = {**asked, **others} or {"": None}
+            for metric, asking in asked.items():
+                if metric in ended.scored:
+                    continue
+                tier = asking.tier if asking is not None else _tier(metric)
+                for key in ended.keys[:1] if asking is not None and asking.alone else ended.keys:
+                    yield Entry(key, metric, tier, ended.test, error=ended.why)
+
+    @property
+    def n_deselected(self) -> int:
+        """Tests that were chosen away."""
+        return sum(ended.why == DESELECTED for ended in self._ended)
 
     def sample(self, rule: Rule) -> Sample:
         """What ``rule`` is about."""
@@ -160,7 +218,7 @@ class Observations:
     def with_values(self, values: Mapping[tuple[str, Key], tuple[float, bool]]) -> Observations:
         """A copy in which these questions have other scores: (metric, question) -> (score, whether it passed)."""
         found = Observations()
-        found.asked, found._ended = self.asked, self._ended
+        found.asked, found._ended, found._known = self.asked, self._ended, self._known
         found.costs, found.unpriced = self.costs, self.unpriced
         found.entries = [
             replace(entry, value=changed[0], passed=changed[1], error=None, votes=None)
@@ -247,6 +305,10 @@ class Observations:
         for key, asked in self.asked.items():
             if asked.latency is not None and self._in_subset(rule, key, None):
                 found.values[key] = asked.latency
+        for ended in self._ended if found.values else ():
+            for key in ended.keys:
+                if key not in found.values and self._in_subset(rule, key, None):
+                    found.unscored[key] = ended.why
         return found
 
     def _in_subset(self, rule: Rule, key: Key, entry: Entry | None) -> bool:
@@ -270,6 +332,16 @@ class Observations:
                 return entry is not None and entry.metric in values
             case _:
                 return entry is not None and any(value in entry.test for value in values)
+
+
+def _tier(metric: str) -> str:
+    """Of a metric that has no score in the run; empty where it isn't registered."""
+    from pytest_ragbench.metrics.registry import find
+
+    try:
+        return find(metric).tier if metric else ""
+    except UsageError:
+        return ""
 
 
 def _finite(value: Any) -> float | None:
@@ -319,8 +391,13 @@ def _passes(entries: Sequence[Entry]) -> Sample:
 
 def _errors(entries: Sequence[Entry]) -> Sample:
     """1 for a question that anything is missing of through a fault of judge, service or embedder."""
-    found = Sample()
+    found, not_run = Sample(), frozenset(NOT_RUN.values())
     for entry in entries:
+        if entry.error in not_run:
+            if entry.key not in found.values:
+                found.unscored[entry.key] = entry.error or ""
+            continue
+        found.unscored.pop(entry.key, None)
         bad = entry.value is None and entry.error != NOT_REACHED
         found.values[entry.key] = max(found.values.get(entry.key, 0.0), float(bad))
     return found

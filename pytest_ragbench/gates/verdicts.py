@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pytest_ragbench.gates import intervals
 from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
 from pytest_ragbench.gates.intervals import Bounds
-from pytest_ragbench.gates.observations import NOT_REACHED, Key, Observations, Sample
+from pytest_ragbench.gates.observations import DESELECTED, NOT_REACHED, Key, Observations, Sample
 from pytest_ragbench.gates.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.metrics.formulas.percentile import percentile
@@ -115,6 +116,8 @@ class Conditions:
     clusters: bool = True
     complete: bool = True
     """False where results were lost or the run ended early."""
+    not_chosen: tuple[str, ...] = ()
+    """Test files that ask for metrics and were left out of the run."""
     baseline: Baseline | None = None
     new: Baseline | None = None
     """This run, as the baseline of a later one."""
@@ -130,29 +133,41 @@ def evaluate(
 
 
 def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verdict:
+    left_out = observed.n_deselected
     if rule.quantity == "cost":
         verdict = _cost(rule, observed)
     else:
         sample = observed.sample(rule)
+        left_out = sum(why == DESELECTED for why in sample.unscored.values())
         if rule.kind == "baseline":
             verdict = _paired(rule, sample, observed, conditions)
         else:
             verdict = _absolute(rule, sample, observed, conditions)
-    if not conditions.complete and verdict.outcome == "PASS":
-        reason = f"the run is not complete, so it can't pass; so far: {verdict.reason}"
+    if verdict.outcome == "PASS" and (why := _not_whole(rule, left_out, conditions)):
+        reason = f"{why}, so it can't pass; so far: {verdict.reason}"
         return replace(verdict, outcome="UNDECIDED", broken=True, reason=reason)
     return verdict
 
 
+def _not_whole(rule: Rule, deselected: int, conditions: Conditions) -> str:
+    """Why the run is not the one that the rule is about; empty where it is."""
+    if not conditions.complete:
+        return "the run is not complete"
+    if deselected:
+        return f"the run is partial ({deselected} question{'s' * (deselected != 1)} deselected)"
+    if conditions.not_chosen and not rule.subset:
+        named = ", ".join(conditions.not_chosen[:3]) + (" ..." if len(conditions.not_chosen) > 3 else "")
+        return f"the run is partial (not chosen: {named})"
+    return ""
+
+
 def _absolute(rule: Rule, sample: Sample, observed: Observations, conditions: Conditions) -> Verdict:
     counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
+    if rule.kind == "must_pass" and sample.n_total:
+        return _must_pass(rule, sample, counts)
     if broken := _broken(rule, sample, conditions):
         value = _value(rule, sample) if sample.values else None
-        if rule.kind == "must_pass" and not all(sample.values.values()):
-            return _must_pass(rule, sample, counts)
         return Verdict(rule, "UNDECIDED", broken, broken=True, value=value, **counts)
-    if rule.kind == "must_pass":
-        return _must_pass(rule, sample, counts)
     if rule.kind == "plain":
         return _plain(rule, sample, counts)
     keys = list(sample.values)
@@ -167,20 +182,22 @@ def _broken(rule: Rule, sample: Sample, conditions: Conditions) -> str:
         return f"the run has no {what}, so there is nothing to decide on"
     share = len(sample.unscored) / sample.n_total
     if not sample.n_scored or share > conditions.max_unscored + TOLERANCE:
-        reasons: dict[str, int] = {}
-        for reason in sample.unscored.values():
-            reasons[reason] = reasons.get(reason, 0) + 1
-        said = ", ".join(f"{count} {_said(reason)}" for reason, count in sorted(reasons.items()))
         return (
-            f"{len(sample.unscored)} of {sample.n_total} questions have no score ({said}); more than "
-            f"{conditions.max_unscored:.0%} is too many to decide without them"
+            f"{len(sample.unscored)} of {sample.n_total} questions have no score ({_why_missing(sample)}); more "
+            f"than {conditions.max_unscored:.0%} is too many to decide without them"
         )
     return ""
 
 
-def _said(reason: str) -> str:
+def _why_missing(sample: Sample) -> str:
+    """``3 skipped, 1 timeout``."""
+    reasons = Counter(sample.unscored.values())
+    return ", ".join(f"{count} {_said(reason)}" for reason, count in sorted(reasons.items()))
+
+
+def _said(reason: str, *, hint: bool = True) -> str:
     if reason == NOT_REACHED:
-        return "whose test failed before; assert_quality scores all metrics"
+        return "whose test failed before" + ("; assert_quality scores all metrics" if hint else "")
     return reason
 
 
@@ -227,7 +244,7 @@ def _with_bounds(
         good, bad = (bounds.low, bounds.high) if higher else (bounds.high, bounds.low)
         above, below = wanted.met(good), not wanted.met(bad)
     found = Verdict(rule, "PASS", "", value=value, bounds=bounds, **counts)
-    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(counts)}"
+    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(sample)}"
     what = _bounded_said(rule, bounds, share)
     if above:
         return replace(found, reason=f"{head}: {what[0]}")
@@ -269,9 +286,13 @@ def _mean_said(rule: Rule, value: float) -> str:
     return f"{name} {rule.threshold.shown(value) if rule.threshold else f'{value:.3f}'}"
 
 
-def _unscored_said(counts: dict[str, Any]) -> str:
-    missing = counts["n_total"] - counts["n_scored"]
-    return f" ({missing} of {counts['n_total']} left out, without a score)" if missing else ""
+def _unscored_said(sample: Sample) -> str:
+    missing = len(sample.unscored)
+    return (
+        f" ({missing} of {sample.n_total} left out, without a score: {_why_missing(sample)})"
+        if missing
+        else ""
+    )
 
 
 def _bounded_said(rule: Rule, bounds: Bounds, share: float | None) -> tuple[str, str]:
@@ -331,7 +352,7 @@ def _more(
 def _plain(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
     value = _value(rule, sample)
     passed = rule.threshold is not None and rule.threshold.met(value)
-    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(counts)}"
+    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(sample)}"
     reason = f"{head}, taken as it is, without regard to chance"
     return Verdict(rule, "PASS" if passed else "FAIL", reason, value=value, **counts)
 
@@ -347,19 +368,22 @@ def _cost(rule: Rule, observed: Observations) -> Verdict:
 
 
 def _must_pass(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
+    """Each of them passes; one that was not run, or has no score, has not passed."""
     failed = [key[0] for key, value in sample.values.items() if value < 1]
-    value = 1 - len(failed) / len(sample.values)
-    if failed:
-        named = ", ".join(failed[:5]) + (" ..." if len(failed) > 5 else "")
-        reason = f"{len(failed)} of {len(sample.values)} questions that must pass did not: {named}"
-        return Verdict(rule, "FAIL", reason, value=value, **counts)
-    if sample.unscored:
-        named = ", ".join(key[0] for key in list(sample.unscored)[:5])
-        reason = f"no verdict on {len(sample.unscored)} questions that must pass: {named}"
-        return Verdict(rule, "UNDECIDED", reason, broken=True, value=value, **counts)
-    return Verdict(
-        rule, "PASS", f"all {len(sample.values)} questions that must pass do", value=value, **counts
+    unscored = [f"{key[0]} ({_said(why, hint=False)})" for key, why in sample.unscored.items()]
+    value = 1 - (len(failed) + len(unscored)) / sample.n_total
+    if not (failed or unscored):
+        reason = f"all {len(sample.values)} questions that must pass do"
+        return Verdict(rule, "PASS", reason, value=value, **counts)
+    parts = [f"{len(failed)} of {sample.n_total} questions that must pass did not: {_few(failed)}"] * bool(
+        failed
     )
+    parts += [f"{len(unscored)} of {sample.n_total} have no verdict: {_few(unscored)}"] * bool(unscored)
+    return Verdict(rule, "FAIL", "; ".join(parts), value=value, **counts)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
 
 
 # --- rules against a baseline -------------------------------------------------------------------

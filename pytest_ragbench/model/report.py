@@ -22,7 +22,9 @@ from pytest_ragbench.model.thresholds import Direction, Scale
 SCHEMA: Literal["ragbench-report"] = "ragbench-report"
 VERSION: Literal[1] = 1
 
-Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+Outcome = Literal[
+    "passed", "failed", "error", "skipped", "xfailed", "xpassed", "deselected", "crashed", "not_run"
+]
 GateOutcome = Literal["PASS", "FAIL", "UNDECIDED"]
 
 
@@ -209,6 +211,10 @@ class TestRecord(Part):
     """what the test is about and `samples` lacks: the questions of a whole set, and one that got no answer"""
     scores: tuple[ScoreRecord, ...] = ()
     """one for each metric that was asked for"""
+    metrics: tuple[str, ...] = ()
+    """of a test that did not pass: the metrics that its source asks for; `*`: and others that it does not tell"""
+    reruns: int = 0
+    """attempts before the last one; what they scored is in `scores`, too"""
 
     def sample_of(self, score: ScoreRecord) -> SampleRecord | None:
         """What a score is about; None for one over a whole set."""
@@ -543,6 +549,10 @@ class RunReport(Part):
     summary: SummaryRecord | None = None
     lost: tuple[str, ...] = ()
     """tests of which no result came back"""
+    missing: tuple[TestRecord, ...] = ()
+    """tests that were collected and did not run: `deselected`, `crashed` or `not_run`; gates count their questions"""
+    not_chosen: tuple[str, ...] = ()
+    """test files that ask for metrics and that pytest was not told to run: the run is partial"""
     warnings: tuple[str, ...] = ()
     gates: tuple[GateRecord, ...] = ()
     baseline: BaselineRecord | None = None

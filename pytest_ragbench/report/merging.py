@@ -101,6 +101,8 @@ def merge(
         exit_code=_exit_code(shards, results, complete),
         finished=max((shard.report.finished or 0.0 for shard in shards), default=0.0),
         lost=tuple(sorted({name for shard in shards for name in shard.report.lost})),
+        missing=tuple(_missing(shards, results)),
+        not_chosen=tuple(_not_chosen(shards)),
         warnings=tuple(warnings),
     )
     fingerprints = {shard.report.preflight and shard.report.preflight.fingerprint for shard in shards}
@@ -143,6 +145,23 @@ def _results(shards: Sequence[Shard], newest: bool) -> list[TestRecord]:
                 )
             found[test][1].append(result)
     return [result for _, results in found.values() for result in results]
+
+
+def _missing(shards: Sequence[Shard], results: Sequence[TestRecord]) -> Iterable[TestRecord]:
+    """What no shard ran: deselected in one, a test is run by another. Where it crashed, that is told."""
+    run = {result.test for result in results}
+    found: dict[str, TestRecord] = {}
+    for test in (test for shard in shards for test in shard.report.missing):
+        if test.test not in run and (test.test not in found or found[test.test].outcome == "deselected"):
+            found[test.test] = test
+    return found.values()
+
+
+def _not_chosen(shards: Sequence[Shard]) -> Iterable[str]:
+    """Test files that no shard was told to run."""
+    tests = {test.test for shard in shards for test in (*shard.report.results, *shard.report.missing)}
+    run = {test.partition("::")[0] for test in tests}
+    return sorted({file for shard in shards for file in shard.report.not_chosen} - run)
 
 
 def _usage(summary: SummaryRecord | None) -> dict[str, dict[str, Any]]:

@@ -195,7 +195,8 @@ def test_pass_rate_and_must_pass() -> None:
     verdict = gate("must_pass", failing)
     assert (verdict.outcome, verdict.reason) == ("FAIL", "1 of 3 questions that must pass did not: x")
     unscored = [*results, result("x", {"faithfulness": None}, must_pass=True)]
-    assert (gate("must_pass", unscored).outcome, gate("must_pass", unscored).broken) == ("UNDECIDED", True)
+    assert gate("must_pass", unscored).outcome == "FAIL"
+    assert gate("must_pass", unscored).reason == "1 of 3 have no verdict: x (timeout)"
     assert gate("must_pass", run([1.0])).broken
 
 
