@@ -12,7 +12,6 @@ from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.scoring import ScoreRequest, ThresholdLike, prepare, wait_for_scores
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 from pytest_ragbench.scoring.results import Result
@@ -184,15 +183,17 @@ def assert_abstains(sample: RagSample, expected: bool = True, *, judge: object =
     return assert_metric("abstention", unlimited, "==1" if expected else "==0", judge=judge)
 
 
-@helper(
-    HelperSpec(
-        name="assert_search_rag",
-        metric="search_rag",
-        asserted=False,
-        threshold_from=None,
-        grades_from=("threshold", "answer_correctness", "groundedness"),
-    )
+_SEARCH_RAG = HelperSpec(
+    name="assert_search_rag",
+    metric="search_rag",
+    asserted=False,
+    threshold_from=None,
+    grades_from=("threshold", "answer_correctness", "groundedness"),
+    default_grade=">=0.7",
 )
+
+
+@helper(_SEARCH_RAG)
 def assert_search_rag(
     sample: RagSample,
     threshold: ThresholdLike | None = None,
@@ -216,17 +217,11 @@ def assert_search_rag(
     """
     __tracebackhide__ = True
     context = runtime.current()
-    given = {"answer_correctness": answer_correctness, "groundedness": groundedness}
-    if threshold is None and all(value is None for value in given.values()):
-        # Only where nothing is given: one grade named means that the other is free.
-        threshold = ">=0.7"
-    limits = {}
-    for name, value in given.items():
-        own = sample.thresholds.get(f"search_rag_{name}") if isinstance(sample, RagSample) else None
-        wanted = next((limit for limit in (own, value, threshold) if limit is not None), None)
-        if wanted is not None:
-            limits[name] = parse_threshold(wanted, Scale(name))
-    prepared = prepare(context, ScoreRequest(metric="search_rag", sample=sample, judge=judge))
+    given = {"threshold": threshold, "answer_correctness": answer_correctness, "groundedness": groundedness}
+    thresholds = _SEARCH_RAG.asked(given).grades
+    prepared = prepare(
+        context, ScoreRequest(metric="search_rag", sample=sample, grades=thresholds, judge=judge)
+    )
     [found] = wait_for_scores(context, [prepared])
     if not isinstance(found, Score):
         if isinstance(found, RagbenchError):
@@ -234,7 +229,7 @@ def assert_search_rag(
         raise found
     whole = Result.of(prepared, found)
     grades = []
-    for name, limit in limits.items():
+    for name, limit in prepared.part_limits.items():
         grade = replace(found, metric=f"search_rag_{name}", value=found.details.get(name, found.value))
         band = prepared.metric.band(grade.value)
         grades.append(replace(whole, metric=grade.metric, threshold=limit, score=grade, band=band, part=name))

@@ -1,4 +1,4 @@
-"""Several judges in the place of one. What they say is put together metric by metric: metrics/voting.py."""
+"""Several judges in the place of one. What they say is put together metric by metric: scoring/voting.py."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ class Panel:
         ``margin`` of the threshold, and then decides. ``"dual"``: in metrics with two examiners (answer accuracy with
         ``mode="confirm"`` or ``"swap_average"``) the second judge is the second examiner; elsewhere as ``"panel"``.
     aggregate
-        How the scores of a panel become one. ``"majority"`` of verdicts (the median of that side);
-        ``"consensus"``: the mean, if they lie within ``tolerance`` of each other, else there is no score.
+        How the scores of a panel become one. ``"median"``: of judges half of whom find the threshold missed, what
+        the stricter of the middle two says. ``"majority"`` of verdicts (the median of that side); ``"consensus"``:
+        the mean, if at least two have a score and all lie within ``tolerance`` of each other, else there is no score.
     """
 
     members: tuple[Judge, ...]

@@ -434,6 +434,8 @@ class PanelRecord(Part):
     judges: tuple[str, ...] = ()
     n: int = 0
     """scores that all of it is about"""
+    disagreed: int = 0
+    """scores of which some judges find the threshold met and others missed"""
     alpha: float | None = None
     """Krippendorff's; null: undefined"""
     kappa: float | None = None

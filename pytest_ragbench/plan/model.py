@@ -61,7 +61,7 @@ class Ask:
     options: Mapping[str, Any] = field(default_factory=dict)
     of: Of = "sample"
     gated: bool = True
-    grades: tuple[Any, ...] = ()
+    grades: Mapping[str, Any] = field(default_factory=dict)
     certain: bool = True
     known: bool = True
     judge: Any = None

@@ -18,7 +18,6 @@ from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
 from pytest_ragbench.model.errors import BudgetError, EndpointError, RagbenchError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.plan.model import UNKNOWN, Ask
 from pytest_ragbench.scoring.pipeline import score
 from pytest_ragbench.scoring.requests import Prepared, ScoreRequest, prepare, votes_for
@@ -206,15 +205,13 @@ async def _score(prepared: Prepared, ahead: Ahead) -> None:
 
 
 def _prepared(context: Context, ask: Ask, sample: RagSample) -> list[Prepared]:
-    for limit in ask.grades:
-        if limit is not None and limit is not UNKNOWN:
-            parse_threshold(limit)
     found: list[Prepared] = []
     for name, limit in ask.metrics.items():
-        if limit is not UNKNOWN:
+        if UNKNOWN not in (limit, *ask.grades.values()):
             request = ScoreRequest(
-                metric=name, sample=sample, options=ask.options, threshold=limit, asserted=ask.gated
-            )
+                metric=name, sample=sample, options=ask.options, threshold=limit, asserted=ask.gated,
+                grades=ask.grades,
+            )  # fmt: skip
             found.append(prepare(context, request))
             continue
         # Which votes agree depends on the threshold: no more of them are certain than a majority.

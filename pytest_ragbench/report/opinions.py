@@ -11,6 +11,8 @@ from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, TestRecord
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 
+_MOST_SHOWN = 20
+
 
 class Opinions:
     """Collects where votes and judges disagreed."""
@@ -18,6 +20,7 @@ class Opinions:
     def __init__(self) -> None:
         self.flaky: list[FlakyRecord] = []
         self._panels: dict[str, list[tuple[Mapping[str, float], str | None]]] = defaultdict(list)
+        self._disagreements: dict[str, list[str]] = defaultdict(list)
         self._failed: dict[str, int] = defaultdict(int)
 
     def add(self, result: TestRecord) -> None:
@@ -34,6 +37,11 @@ class Opinions:
                 )
             if details.get("panel"):
                 self._panels[score.metric].append((details["panel"], score.threshold))
+            if details.get("disagreement"):
+                question = one_line(result.question_id or result.test, 60)
+                self._disagreements[score.metric].append(
+                    f"{question} {score.metric} {score.value:.2f}: {one_line(details['disagreement'], 300)}"
+                )
             for name in details.get("panel_failed") or ():
                 self._failed[name] += 1
 
@@ -51,6 +59,7 @@ class Opinions:
                     metric=metric,
                     judges=tuple(names),
                     n=len(opinions),
+                    disagreed=len(self._disagreements[metric]),
                     alpha=_alpha(rows),
                     kappa=_kappa(rows, [limit for _, limit in opinions]) if len(rows) == 2 else None,
                     means={name: _mean(row) for name, row in zip(names, rows, strict=True)},
@@ -60,19 +69,27 @@ class Opinions:
 
     def lines(self) -> Iterator[str]:
         """For the terminal."""
-        for each in self.flaky[:20]:
+        for each in self.flaky[:_MOST_SHOWN]:
             votes = ", ".join(f"{value:.2f}" for value in each.votes)
             yield (
                 f"flaky: {one_line(each.question, 60)} {each.metric}: votes {votes}, "
                 f"spread {max(each.votes) - min(each.votes):.2f}, self-agreement {each.self_agreement:.2f}"
             )
-        if len(self.flaky) > 20:
-            yield f"flaky: and {len(self.flaky) - 20} more"
+        if len(self.flaky) > _MOST_SHOWN:
+            yield f"flaky: and {len(self.flaky) - _MOST_SHOWN} more"
         for panel in self.panels():
             means = ", ".join(f"{one_line(name, 60)} {mean:.3f}" for name, mean in panel.means.items())
             agreement = f"alpha {_shown(panel.alpha)}"
             agreement += f", kappa {_shown(panel.kappa)}" if len(panel.judges) == 2 else ""
             yield f"panel: {panel.metric}: {means}; agreement over {panel.n} scores: {agreement}"
+            if panel.disagreed:
+                share = f"{panel.disagreed} of {panel.n}"
+                yield f"panel: {panel.metric}: the judges disagree about the threshold on {share} scores"
+        disagreements = [line for lines in self._disagreements.values() for line in lines]
+        for line in disagreements[:_MOST_SHOWN]:
+            yield f"panel: {line}"
+        if len(disagreements) > _MOST_SHOWN:
+            yield f"panel: and {len(disagreements) - _MOST_SHOWN} more"
         for name, count in sorted(self._failed.items()):
             yield f"panel: {one_line(name, 60)} was left out of {count} score{'s' * (count != 1)}, where it failed"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,12 +23,12 @@ class Asked:
     options
         Of the metric.
     grades
-        Thresholds of parts of the score.
+        Thresholds of parts of the score, as a :class:`~pytest_ragbench.scoring.ScoreRequest` takes them.
     """
 
     metrics: Mapping[Any, Any]
     options: Mapping[str, Any]
-    grades: tuple[Any, ...] = ()
+    grades: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,9 @@ class HelperSpec:
     many_from
         Arguments that hold thresholds by metric, for a helper that asserts several at once.
     grades_from
-        Arguments that hold thresholds of parts of the score.
+        Arguments that hold thresholds of parts of the score; ``"threshold"`` is that of all parts.
+    default_grade
+        The threshold of all parts, where a call gives none at all.
     cutoff_from
         The argument that becomes part of the metric's name: ``k=10`` of ``assert_ndcg`` makes ``"ndcg@10"``.
     makes_sample
@@ -74,6 +76,7 @@ class HelperSpec:
     threshold_from: str | None = "threshold"
     many_from: tuple[str, ...] = ()
     grades_from: tuple[str, ...] = ()
+    default_grade: str | None = None
     cutoff_from: str | None = None
     makes_sample: bool = False
     not_options: tuple[str, ...] = ()
@@ -98,7 +101,10 @@ class HelperSpec:
                 table = rest.pop(name, None)
                 metrics |= table if isinstance(table, Mapping) else {}
             return Asked({**metrics, **rest}, {})
-        grades = tuple(rest.pop(name, None) for name in self.grades_from)
+        grades = {name: rest.pop(name, None) for name in self.grades_from}
+        if grades and all(value is None for value in grades.values()):
+            # Only where nothing is given: one grade named means that the other is free.
+            grades["threshold"] = self.default_grade
         threshold = rest.pop(self.threshold_from, None) if self.threshold_from else None
         metric: Any = rest.pop(self.metric_from, self.metric) if self.metric_from else self.metric
         cutoff = rest.pop(self.cutoff_from, None) if self.cutoff_from else None

@@ -44,6 +44,9 @@ class ScoreRequest:
         Votes and second judges are counted by the side of the threshold that they are on.
     asserted
         Whether there must be a threshold; a request without any is a usage error then.
+    grades
+        Thresholds of parts of the score by the parts' names in its ``details``; ``"threshold"`` is that of all
+        parts, None stands for none. The question's own threshold (``METRIC_PART``) wins.
     judge, embedder
         In place of the context's: an object, a spec such as ``"openai:gpt-4o-mini"``, a callable.
     votes
@@ -61,6 +64,7 @@ class ScoreRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     threshold: ThresholdLike | None = None
     asserted: bool = False
+    grades: Mapping[str, ThresholdLike | None] = field(default_factory=dict)
     judge: object = None
     embedder: object = None
     votes: int | None = None
@@ -83,6 +87,8 @@ class Prepared:
     options: Mapping[str, Any] = field(default_factory=dict)
     limit: Threshold | None = None
     """By which votes and second judges are counted, asserted or not."""
+    part_limits: Mapping[str, Threshold] = field(default_factory=dict)
+    """The same of parts of the score, by their names."""
     asserted: bool = False
     """Whether the score is held against the limit."""
     judge: Judge | None = None
@@ -105,7 +111,7 @@ class Prepared:
             and (self.votes, self.repeat, self.fresh) == (other.votes, other.repeat, other.fresh)
             and self.watch is None
             and other.watch is None
-            and (not counted or self.limit == other.limit)
+            and (not counted or (self.limit, self.part_limits) == (other.limit, other.part_limits))
             and self.options == other.options
             and (self.given is other.given or self.given == other.given)
         )
@@ -180,6 +186,7 @@ class MetricSetup:
             given=sample,
             options=self.options,
             limit=limit,
+            part_limits=_part_limits(metric, sample, request.grades),
             asserted=request.asserted,
             judge=self._judge,
             embedder=self._embedder,
@@ -294,6 +301,17 @@ def needs_judge(metric: Metric, sample: RagSample) -> bool:
 def needs_embedder(metric: Metric, sample: RagSample) -> bool:
     """Whether this sample's score takes an embedder."""
     return metric.embedder and shortcut(metric, sample) is None
+
+
+def _part_limits(
+    metric: Metric, sample: RagSample, grades: Mapping[str, ThresholdLike | None]
+) -> dict[str, Threshold]:
+    limits = {}
+    for name in (each for each in grades if each != "threshold"):
+        asked = (sample.thresholds.get(f"{metric.name}_{name}"), grades[name], grades.get("threshold"))
+        if (wanted := next((limit for limit in asked if limit is not None), None)) is not None:
+            limits[name] = parse_threshold(wanted, replace(metric.scale, metric=name))
+    return limits
 
 
 def _limit(settings: Settings, metric: Metric, sample: RagSample, request: ScoreRequest) -> Threshold | None:

@@ -314,10 +314,13 @@ def _total(
     judges = {each.judge for _, each in scores if each.judge}
     embedders = {each.embedder for _, each in scores if each.embedder}
     without = sum(prepared.left_out.values())
+    split = sum("disagreement" in each.details for _, each in scores)
     return Score(
         metric=prepared.metric.name,
         value=sum(values) / len(values),
-        reason=f"mean of {len(values)} of {prepared.n_total}" + (f", {without} left out" if without else ""),
+        reason=f"mean of {len(values)} of {prepared.n_total}"
+        + (f", {without} left out" if without else "")
+        + (f", judges disagree on {split}" if split else ""),
         evidence=tuple(
             Finding(part.given.label, None, each.error_message or each.reason, value=each.value)
             for part, each in worst[:WORST_SHOWN]

@@ -136,7 +136,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 529}
+LONGER = {"model/report.py": 559}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

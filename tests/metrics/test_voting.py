@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from math import comb
 from typing import Any
 
@@ -12,6 +13,7 @@ from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.panel import Panel
+from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
@@ -27,8 +29,9 @@ class Grader:
 
     tasks: Collection[str] | None = None
 
-    def __init__(self, *grades: float | None, name: str = "grader") -> None:
+    def __init__(self, *grades: float | None, name: str = "grader", grounded: float = 1.0) -> None:
         self.grades = grades
+        self.grounded = grounded
         self.name = name
         self.votes: list[int] = []
 
@@ -38,7 +41,7 @@ class Grader:
         grade = self.grades[vote % len(self.grades)]
         if grade is None:
             raise JudgeError("the judge is down", code="timeout")
-        payload = {"answer_correctness": grade, "groundedness": 1, "error_message": ""}
+        payload = {"answer_correctness": grade, "groundedness": self.grounded, "error_message": ""}
         return Answered(task.read(payload), self.name)
 
 
@@ -130,6 +133,96 @@ def test_consensus() -> None:
     assert score(panel(0.7, 0.8, aggregate="consensus")).value == pytest.approx(0.75)
     with pytest.raises(JudgeError, match="no consensus within 0.2: judge 0 0.10, judge 1 0.90"):
         score(panel(0.1, 0.9, aggregate="consensus"))
+    two = score(panel(0.7, None, 0.8, aggregate="consensus"))
+    assert two.value == pytest.approx(0.75)
+    assert two.details["panel_failed"] == {"judge 1": "the judge is down"}
+
+
+def test_one_judge_alone_is_no_consensus() -> None:
+    alone = "no consensus, since only one judge gave a score: judge 1 0.90; judge 0: the judge is down"
+    with pytest.raises(JudgeError, match=alone) as caught:
+        score(panel(None, 0.9, aggregate="consensus"))
+    assert caught.value.code == "no_consensus"
+
+
+@pytest.mark.parametrize(
+    ("grades", "limit", "value", "decides"),
+    [
+        ((0.1, 1.0), ">=0.5", 0.1, "the stricter one decides"),
+        ((1.0, 0.1), ">=0.5", 0.1, "the stricter one decides"),
+        ((0.4, 0.5), ">=0.5", 0.4, "the stricter one decides"),
+        ((0.2, 0.6), "0.3..0.7", 0.2, "the stricter one decides"),
+        ((0.1, 0.8, 0.9), ">=0.5", 0.8, "the majority decides"),
+        ((0.1, 0.2, 1.0), ">=0.5", 0.2, "the majority decides"),
+        # Two of three miss the range, on both sides of it: the median alone would meet it.
+        ((0.2, 0.5, 0.9), "0.3..0.7", 0.2, "the majority decides"),
+        ((0.1, 0.3, 0.9, 1.0), ">=0.5", 0.3, "the stricter half decides"),
+        ((0.1, 0.2, None, 1.0), ">=0.5", 0.2, "the majority decides"),
+        ((0.1, None, 1.0), ">=0.5", 0.1, "the stricter one decides"),
+    ],
+)
+def test_judges_that_disagree_about_the_threshold(
+    grades: tuple[float | None, ...], limit: str, value: float, decides: str
+) -> None:
+    found = score(panel(*grades), limit=limit)
+    assert found.value == value
+    assert found.details["answer_correctness"] == value
+    assert found.details["disagreement"].startswith(
+        f"the judges disagree about {limit} (judge 0 {grades[0]:.2f}, "
+    )
+    assert found.details["disagreement"].endswith(f"; {decides}")
+    assert found.reason.startswith(found.details["disagreement"])
+    passed = [each.reason == "passes" for each in found.evidence if each.value is not None]
+    assert sum(passed) == found.details["judges_passed"] < len(passed)
+
+
+def test_judges_that_agree_about_the_threshold_have_their_median() -> None:
+    for grades, limit, value in (
+        ((0.8, 0.9), ">=0.5", 0.85),
+        ((0.1, 0.3), ">=0.5", 0.2),
+        ((0.1, 1.0), None, 0.55),
+    ):
+        found = score(panel(*grades), limit=limit)
+        assert found.value == pytest.approx(value)
+        assert "disagreement" not in found.details
+        assert {each.reason for each in found.evidence if each.value is not None} == {""}
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "value"), [("mean", 0.55), ("max", 1.0), ("min", 0.1), ("majority", 0.1)]
+)
+def test_a_disagreement_is_shown_whatever_decides_it(aggregate: Any, value: float) -> None:
+    found = score(panel(0.1, 1.0, aggregate=aggregate), limit=">=0.5")
+    assert found.value == pytest.approx(value)
+    assert "judge 0 0.10, judge 1 1.00" in found.reason
+
+
+def test_where_lower_is_better_the_stricter_judge_gives_more() -> None:
+    risk = replace(find("search_rag"), direction="lower")
+    found = score_one(risk, SAMPLE, judge=panel(0.1, 0.9), threshold="<=0.5", votes=1)
+    assert (found.value, found.details["judges_passed"]) == (0.9, 1)
+
+
+def test_each_grade_is_decided_by_its_own_threshold() -> None:
+    """Each judge finds another grade too low; the mean of each would do."""
+    limits = {"threshold": ">=0.5", "answer_correctness": None, "groundedness": None}
+    both = Panel((Grader(0.1, name="a", grounded=1.0), Grader(1.0, name="b", grounded=0.1)))
+    found = score_one("search_rag", SAMPLE, judge=both, grades=limits)
+    assert (found.details["answer_correctness"], found.details["groundedness"]) == (0.1, 0.1)
+    told = "answer_correctness >=0.5 (a 0.10, b 1.00) and groundedness >=0.5 (a 1.00, b 0.10)"
+    assert told in found.details["disagreement"]
+    confirmed = Panel(
+        (Grader(0.1, name="a", grounded=1.0), Grader(1.0, name="b", grounded=1.0)), kind="confirm"
+    )
+    found = score_one("search_rag", SAMPLE, judge=confirmed, grades=limits)
+    assert (found.details["answer_correctness"], found.judge) == (1.0, "b, after a")
+
+
+def test_of_votes_that_tie_the_missing_one_counts() -> None:
+    assert score(Grader(0.9, 0.1), votes=2).value == 0.1
+    found = score(Grader(0.9, None, 0.1), votes=3)
+    assert (found.value, found.details["votes_passed"]) == (0.1, 1)
+    assert "1 of 2 votes pass" in found.reason
 
 
 def test_a_majority_that_is_none_fails() -> None:

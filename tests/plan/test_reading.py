@@ -219,7 +219,7 @@ def test_helpers_made_on_demand_and_those_with_arguments_of_their_own() -> None:
     ]
     assert asks[2].options == {"definition": "Is it kind?"}
     assert asks[2].metrics["aspect"] is None
-    assert asks[4].grades == (">=0.7", None, ">=0.9")
+    assert asks[4].grades == {"threshold": ">=0.7", "answer_correctness": None, "groundedness": ">=0.9"}
 
 
 # Values

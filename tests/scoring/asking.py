@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
@@ -29,7 +30,7 @@ def context(judge: Any = None, embedder: Any = None, settings: Settings | None =
 
 
 async def ascore_one(
-    name: str,
+    name: str | Metric,
     sample: RagSample,
     *,
     judge: Any = None,
@@ -42,5 +43,5 @@ async def ascore_one(
     return await score_prepared(prepare(context(judge, embedder, settings), request))
 
 
-def score_one(name: str, sample: RagSample, **more: Any) -> Score:
+def score_one(name: str | Metric, sample: RagSample, **more: Any) -> Score:
     return asyncio.run(ascore_one(name, sample, **more))

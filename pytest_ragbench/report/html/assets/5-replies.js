@@ -45,5 +45,6 @@ function opinions(details) {
   const agreed = typeof details.self_agreement === "number" ? `; self-agreement ${shown(details.self_agreement, 2)}` : "";
   return [["votes", Array.isArray(details.votes) ? numbers(details.votes) + agreed : undefined],
     ["votes that failed", Array.isArray(details.votes_failed) ? details.votes_failed.join("; ") : undefined],
-    ["panel", panel.join(", ") || undefined], ["left out of the panel", failed.join("; ") || undefined]];
+    ["panel", panel.join(", ") || undefined], ["left out of the panel", failed.join("; ") || undefined],
+    ["disagreement", details.disagreement]];
 }
