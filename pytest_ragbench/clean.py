@@ -33,7 +33,9 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def one_line(text: str, limit: int) -> str:
-    """Cleaned, on one line, cut to ``limit`` characters."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+def one_line(text: str, limit: int = 200) -> str:
+    """The beginning of ``text``, cleaned, on one line of at most ``limit`` characters."""
+    start = text[: 4 * limit]  # a reply may have megabytes, of which a message shows a line
+    line = clean(" ".join(start.split()))
+    whole = len(line) <= limit and len(start) == len(text)
+    return line if whole else line[: limit - 1].rstrip() + "…"

@@ -11,12 +11,11 @@ The built-in ones come through the same table.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_ragbench.extensions import did_you_mean, loaded, points
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.settings import Settings
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["judge", "embedder", "retriever"]
 
-# Here and not in pyproject.toml, so that a checkout without installed metadata has them, too.
 _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "judge": {
         "local": "pytest_ragbench.judge.local_judge:named_judge",
@@ -85,8 +83,7 @@ def made(kind: Kind, text: str, engine: Engine, settings: Settings, environ: Map
     make = maker(kind, spec.name if spec.name not in settings.providers else "openai")
     if make is None:
         known = list(dict.fromkeys([*names(kind), *settings.providers]))
-        close = difflib.get_close_matches(spec.name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        hint = did_you_mean(spec.name, known)
         raise UsageError(f"{kind} {text!r}: there is no provider {spec.name!r}; {hint}")
     return make(spec)
 
@@ -99,30 +96,18 @@ def maker(kind: Kind, name: str) -> Maker | None:
     UsageError
         The entry point can't be loaded, or can't be called.
     """
-    for point in _points(kind):
+    for point in points(f"ragbench.{kind}s", _BUILT_IN[kind]):
         if point.name == name:
-            return _loaded(kind, point)
+            found: Maker = loaded(point, f"the {kind} {name!r}")
+            if not callable(found):
+                raise UsageError(
+                    f"the {kind} {name!r} ({point.value}) is a {type(found).__name__}; "
+                    f"it must be a function of a Spec"
+                )
+            return found
     return None
 
 
 def names(kind: Kind) -> list[str]:
     """All first words of this kind: the built-in ones, then those of other packages."""
-    return list(dict.fromkeys(point.name for point in _points(kind)))
-
-
-def _points(kind: Kind) -> list[EntryPoint]:
-    group = f"ragbench.{kind}s"
-    # Sorted, so that which of two packages wins does not depend on the order of installation.
-    installed = sorted(entry_points(group=group), key=lambda point: point.name)
-    return [*(EntryPoint(name, value, group) for name, value in _BUILT_IN[kind].items()), *installed]
-
-
-def _loaded(kind: Kind, point: EntryPoint) -> Maker:
-    origin = f"the {kind} {point.name!r} ({point.value})"
-    try:
-        found: Maker = point.load()
-    except Exception as error:  # another package's code may raise anything
-        raise UsageError(f"{origin} can't be loaded: {type(error).__name__}: {error}") from error
-    if not callable(found):
-        raise UsageError(f"{origin} is a {type(found).__name__}; it must be a function of a Spec")
-    return found
+    return list(dict.fromkeys(point.name for point in points(f"ragbench.{kind}s", _BUILT_IN[kind])))

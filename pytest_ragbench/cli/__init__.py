@@ -10,7 +10,6 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -22,6 +21,7 @@ from click.shell_completion import CompletionItem
 from pytest_ragbench import __version__
 from pytest_ragbench.cli import commands
 from pytest_ragbench.cli.shared import Exit, failure
+from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, Unscored
 
 _EPILOG = (
@@ -60,9 +60,7 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            known = self.list_commands(ctx)
-            close = get_close_matches(args[0], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"commands: {', '.join(known)}"
+            hint = did_you_mean(args[0], self.list_commands(ctx), "commands")
             raise click.UsageError(f"{error.message.rstrip('.')}; {hint}", ctx) from None
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.embeddings.base import checked_vectors, quoted
 from pytest_ragbench.embeddings.batches import Batches
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
 from pytest_ragbench.http.api import ApiClient, ApiReply
 from pytest_ragbench.http.endpoints import Endpoint
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
 
 FLOAT32 = np.dtype("<f4")

@@ -6,9 +6,9 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.embeddings.base import quoted
 from pytest_ragbench.embeddings.models import ModelEmbedder
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.providers import Spec
 

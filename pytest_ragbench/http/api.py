@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.secrets import Redactor

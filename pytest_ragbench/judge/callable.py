@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Sender, Sent
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.completions import RawReply, completion_of, text_of
 from pytest_ragbench.judge.conversation import Conversation, Turn, converse

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
 from pytest_ragbench.http.api import ApiClient, ApiReply
 from pytest_ragbench.http.endpoints import Endpoint
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.judge.completions import RawReply, completion_of
 from pytest_ragbench.model.errors import JudgeError
 

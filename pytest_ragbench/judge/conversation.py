@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.completions import RawReply
 from pytest_ragbench.judge.reading.fields import shown

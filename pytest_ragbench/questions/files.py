@@ -47,11 +47,15 @@ def find_files(path: str | os.PathLike[str], format: str | None = None) -> list[
                 f"{path}: no questions: no file matches the pattern (seen from {Path.cwd()})"
             )
         return found
-    # The most common mistake is a typo in the name, or another working directory: name both.
-    beside = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
-    likely = difflib.get_close_matches(file.name, beside, n=1)
-    hint = f"; did you mean {likely[0]!r}?" if likely else ""
-    raise QuestionFileError(f"{path}: no such question file (seen from {Path.cwd()}){hint}")
+    # The most common mistakes: a typo in the name, or another working directory.
+    raise QuestionFileError(f"{path}: no such question file (seen from {Path.cwd()}){similar_file(file)}")
+
+
+def similar_file(missing: Path) -> str:
+    """``"; did you mean 'questions.csv'?"``, or an empty string: the end of a message about a missing file."""
+    beside = [entry.name for entry in missing.parent.iterdir()] if missing.parent.is_dir() else []
+    likely = difflib.get_close_matches(missing.name, beside, n=1)
+    return f"; did you mean {likely[0]!r}?" if likely else ""
 
 
 def shown_name(file: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ragbench.engine.calls import Call, Sender, Sent, Transient
 from pytest_ragbench.model.errors import EndpointError, RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
-from pytest_ragbench.rag.mapping import BadReply, ReplyReader, found_in
+from pytest_ragbench.rag.mapping import COLUMNS, BadReply, ReplyReader, found_in
 from pytest_ragbench.rag.threads import in_thread
 from pytest_ragbench.settings import ReplyMapping
 
@@ -123,33 +123,21 @@ def _takes_session(function: Callable[..., Any]) -> bool:
 
 def _listed(contexts: Any) -> Any:
     """Any iterable of chunks as a list; what is none stays, for the reader to name."""
-    return (
-        contexts
-        if isinstance(contexts, (str, Mapping)) or not hasattr(contexts, "__iter__")
-        else list(contexts)
-    )
+    if isinstance(contexts, (str, Mapping)) or not hasattr(contexts, "__iter__"):
+        return contexts
+    return list(contexts)
 
 
 _COLUMNS = (
-    "answer",
-    "contexts",
-    "context_ids",
-    "context_scores",
-    "context_urls",
-    "reference",
-    "reference_contexts",
-    "relevant_ids",
-    "relevant_urls",
-    "lang",
-    "latency",
-)
+    *COLUMNS, "reference", "reference_contexts", "relevant_ids", "relevant_urls", "lang", "latency",
+)  # fmt: skip
 
 
 def _given(sample: RagSample) -> dict[str, Any]:
     """The columns that the callable's own sample fills; the question's text and id stay."""
     found = {name: getattr(sample, name) for name in _COLUMNS if getattr(sample, name) is not None}
     if sample.contexts is not None:
-        found |= {name: getattr(sample, name) for name in ("context_ids", "context_scores", "context_urls")}
+        found |= {name: getattr(sample, name) for name in COLUMNS[1:]}
     return {**found, "metadata": sample.metadata}
 
 

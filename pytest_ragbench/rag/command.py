@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Transient
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.callables import CallableRetriever

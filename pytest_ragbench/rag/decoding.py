@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ragbench.questions.encodings import marked
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader
-from pytest_ragbench.rag.sse import assembled, events, json_lines
+from pytest_ragbench.rag.sse import assembled, events, json_lines, loaded
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w:-]+)""", re.IGNORECASE)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _PLAIN = (
-    "",
-    "text/plain",
-    "text/markdown",
-    "text/x-markdown",
-    "application/octet-stream",
-    "binary/octet-stream",
-)
+    "", "text/plain", "text/markdown", "text/x-markdown", "application/octet-stream", "binary/octet-stream",
+)  # fmt: skip
 _LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 
 
@@ -43,7 +31,7 @@ def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool
         system's answer.
     """
     # A byte order mark can't lie; the header often does.
-    encoding = next((name for bom, name in _BOMS if body.startswith(bom)), charset)
+    encoding = marked(body) or charset
     # HTML declares its charset in its head, where proxies' login pages do, too.
     if encoding is None and "html" in content_type:
         meta = _META.search(body[:2048])
@@ -107,8 +95,7 @@ def _plain(content_type: str, text: str, reader: ReplyReader) -> Reply:
 
 def _json(text: str) -> tuple[bool, Any]:
     try:
-        # Not valid JSON, but Python services send NaN for a missing score.
-        return True, json.loads(text, parse_constant=lambda _: None)
+        return True, loaded(text)
     except (ValueError, RecursionError):
         return False, None
 

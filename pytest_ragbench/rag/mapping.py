@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jmespath
 from jmespath.exceptions import JMESPathError, ParseError, UnknownFunctionError
@@ -27,6 +27,8 @@ from pytest_ragbench.rag.names import (
 )
 from pytest_ragbench.settings import ReplyMapping
 
+T = TypeVar("T")
+
 _DEPTH = 4
 
 
@@ -46,15 +48,13 @@ class Reply:
     context_urls: tuple[str, ...] | None = None
 
 
+COLUMNS = ("answer", "contexts", "context_ids", "context_scores", "context_urls")
+"""What a reply fills of a sample, beside metadata."""
+
+
 def found_in(reply: Reply) -> dict[str, Any]:
     """What the reply says, as columns of a sample; what it doesn't say is left to the question."""
-    columns = {
-        "answer": reply.answer,
-        "contexts": reply.contexts,
-        "context_ids": reply.context_ids,
-        "context_scores": reply.context_scores,
-        "context_urls": reply.context_urls,
-    }
+    columns = {name: getattr(reply, name) for name in COLUMNS}
     # Ids and scores belong to the contexts beside them: a question's own must not be mixed in.
     own = reply.contexts is not None or reply.context_ids is not None
     found = {
@@ -147,9 +147,8 @@ class ReplyReader:
         return plain(found) if isinstance(found, Mapping) else {}
 
 
-# JMESPath wants quotes around names with hyphens or other letters, and brackets around numbers; users write
-# neither.
-# A dotted path without any of JMESPath's operators: names of any letters, numbers, [indexes].
+# JMESPath wants quotes around names with hyphens or other letters, and brackets around numbers. Users write
+# neither, so a path without any of its operators (names of any letters, numbers, [indexes]) is translated.
 _NAME = r"""[^\s.\[\](){}|&*@`"'?!<>=,$:]+"""
 _SIMPLE = re.compile(rf"\$?\.?(?:{_NAME}|(?=\[))(?:\[-?\d+\])*(?:\.{_NAME}(?:\[-?\d+\])*)*")
 
@@ -354,13 +353,18 @@ def _one_id(item: Any, depth: int = 0) -> str | None:
 
 
 def _ids_of(items: Sequence[Any]) -> tuple[str, ...] | None:
-    found = [_one_id(item) for item in items]
-    return tuple(key for key in found if key is not None) if found and None not in found else None
+    return _all_of(map(_one_id, items))
 
 
 def _scores_of(items: Sequence[Any]) -> tuple[float, ...] | None:
-    found = [_number(_first(item, SCORES)) for item in items]
-    return tuple(score for score in found if score is not None) if found and None not in found else None
+    return _all_of(_number(_first(item, SCORES)) for item in items)
+
+
+def _all_of(values: Iterable[T | None]) -> tuple[T, ...] | None:
+    """None where there are no values, or one is missing: they are matched to chunks by position."""
+    every = list(values)
+    found = tuple(value for value in every if value is not None)
+    return found if found and len(found) == len(every) else None
 
 
 def _one_url(item: Any, depth: int = 0) -> str:
@@ -411,10 +415,10 @@ def _ids(found: Any) -> tuple[str, ...]:
 
 
 def _scores(found: Any) -> tuple[float, ...]:
-    numbers = [_number(item) for item in found] if isinstance(found, list) else [None]
-    if None in numbers:
+    numbers = _all_of(map(_number, found)) if isinstance(found, list) else None
+    if numbers is None and found != []:
         raise BadReply(f"rag.reply.context_scores finds {str(found)[:80]}, not a list of finite numbers")
-    return tuple(number for number in numbers if number is not None)
+    return numbers or ()
 
 
 def _number(raw: Any) -> float | None:

@@ -11,52 +11,17 @@ ANSWERS = ("answer", "response", "output_text", "generated_text", "completion", 
 WEAK_ANSWERS = ("result", "output", "text", "message", "content")
 WRAPPERS = ("data", "result", "response", "output", "results", "body", "payload")
 CONTEXTS = (
-    "contexts",
-    "retrieved_contexts",
-    "chunks",
-    "retrieved_chunks",
-    "context",
-    "source_documents",
-    "retrieved_documents",
-    "documents",
-    "docs",
-    "passages",
-    "source_nodes",
-    "sources",
-    "hits",
-    "search_results",
-    "citations",
-    "references",
-)
+    "contexts", "retrieved_contexts", "chunks", "retrieved_chunks", "context", "source_documents",
+    "retrieved_documents", "documents", "docs", "passages", "source_nodes", "sources", "hits", "search_results",
+    "citations", "references",
+)  # fmt: skip
 TEXTS = (
-    "text",
-    "content",
-    "page_content",
-    "chunk",
-    "body",
-    "passage",
-    "snippet",
-    "chunk_text",
-    "node",
-    "document",
-    "payload",
-    "_source",
-)
+    "text", "content", "page_content", "chunk", "body", "passage", "snippet", "chunk_text", "node", "document",
+    "payload", "_source",
+)  # fmt: skip
 IDS = (
-    "id",
-    "_id",
-    "doc_id",
-    "document_id",
-    "chunk_id",
-    "node_id",
-    "id_",
-    "source",
-    "url",
-    "uri",
-    "file",
-    "path",
-    "doc",
-)
+    "id", "_id", "doc_id", "document_id", "chunk_id", "node_id", "id_", "source", "url", "uri", "file", "path", "doc",
+)  # fmt: skip
 URLS = ("url", "uri", "link", "href", "source_url", "document_url", "page_url", "confluence_url", "web_url")
 SCORES = ("score", "similarity", "relevance", "relevance_score", "_score")
 
@@ -79,7 +44,6 @@ def get(mapping: Any, name: str) -> Any:
 @lru_cache(maxsize=4096)
 def _spelt(keys: tuple[Any, ...], name: str) -> Any:
     """Which of the keys is this name in another spelling. All chunks of a service have the same keys."""
-    # pageContent, page_content and page-content are the same name.
     wanted = _folded(name)
     return next((key for key in keys if _folded(str(key)) == wanted), None)
 

@@ -14,10 +14,10 @@ from urllib.parse import urljoin, urlsplit
 
 import yarl
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
 from pytest_ragbench.http.api import is_retryable
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
-from pytest_ragbench.http.messages import one_line
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.decoding import decoded

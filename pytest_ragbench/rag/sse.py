@@ -78,9 +78,14 @@ def assembled(stream: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return whole
 
 
+def loaded(text: str) -> Any:
+    """JSON values, NaN as None: that is not valid JSON, but Python services send it for a missing score."""
+    return json.loads(text, parse_constant=lambda _: None)
+
+
 def _json(data: str) -> Any:
     try:
-        value = json.loads(data, parse_constant=lambda _: None)
+        value = loaded(data)
     except (ValueError, RecursionError):
         return data
     # A token such as 7 or true is text of the answer, though it reads as JSON.

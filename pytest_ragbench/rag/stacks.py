@@ -56,9 +56,8 @@ def _input_of(runnable: Any) -> Callable[[str], Any] | None:
     """What the runnable takes: a string, or a mapping with the question under the one name that it asks for."""
     try:
         schema = runnable.get_input_jsonschema()
-    except (
-        Exception
-    ):  # schemas of user-made parts may raise anything; pydantic's refuse typing.TypedDict before 3.12
+    # Schemas of user-made parts may raise anything; pydantic's refuse typing.TypedDict before Python 3.12.
+    except Exception:
         schema = _state_of(runnable)
     names = list(schema.get("properties") or {}) if schema.get("type") == "object" else []
     # Graphs of LangGraph mostly keep their state as messages.
@@ -168,17 +167,17 @@ def _haystack(pipeline: Any) -> Function | None:
     # With everything a part has made: documents that another part took are not among the pipeline's outputs.
     every = {name for name, _ in pipeline.walk()}
 
-    def ask(question: str) -> Any:
-        given: dict[str, dict[str, str]] = {}
+    def given(question: str) -> dict[str, dict[str, str]]:
+        inputs: dict[str, dict[str, str]] = {}
         for part, name in parts:
-            given.setdefault(part, {})[name] = question
-        return _haystack_reply(pipeline.run(given, include_outputs_from=every), pipeline.outputs())
+            inputs.setdefault(part, {})[name] = question
+        return inputs
+
+    def ask(question: str) -> Any:
+        return _haystack_reply(pipeline.run(given(question), include_outputs_from=every), pipeline.outputs())
 
     async def asked(question: str) -> Any:
-        given: dict[str, dict[str, str]] = {}
-        for part, name in parts:
-            given.setdefault(part, {})[name] = question
-        found = await pipeline.run_async(given, include_outputs_from=every)
+        found = await pipeline.run_async(given(question), include_outputs_from=every)
         return _haystack_reply(found, pipeline.outputs())
 
     return asked if inspect.iscoroutinefunction(getattr(pipeline, "run_async", None)) else ask
@@ -226,6 +225,4 @@ def _haystack_reply(found: Mapping[str, Mapping[str, Any]], outputs: Mapping[str
         {"text": each.content or "", "id": each.id, **({} if each.score is None else {"score": each.score})}
         for each in documents or []
     ]
-    return (
-        {"answer": answer or "", "contexts": contexts} if documents is not None else {"answer": answer or ""}
-    )
+    return {"answer": answer or "", **({} if documents is None else {"contexts": contexts})}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol
 
+from pytest_ragbench.extensions import loaded, points
 from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
@@ -63,7 +63,7 @@ Factory = Callable[[Path, ReportContext], ReportFormat]
 
 def format_names() -> list[str]:
     """All formats that are installed."""
-    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+    return sorted({point.name for point in points(GROUP, BUILT_IN)})
 
 
 def find_format(name: str) -> Factory:
@@ -74,18 +74,11 @@ def find_format(name: str) -> Factory:
     UsageError
         There is none of that name, or it can't be imported.
     """
-    if name in BUILT_IN:
-        found = EntryPoint(name, BUILT_IN[name], GROUP)
-    else:
-        known = {point.name: point for point in entry_points(group=GROUP)}
-        if name not in known:
-            raise UsageError(f"no report format {name!r}; there are: {', '.join(format_names())}")
-        found = known[name]
-    try:
-        factory: Factory = found.load()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"report format {name}: {found.value} can't be imported: {error}") from None
-    return factory
+    for point in points(GROUP, BUILT_IN):
+        if point.name == name:
+            factory: Factory = loaded(point, f"report format {name}")
+            return factory
+    raise UsageError(f"no report format {name!r}; there are: {', '.join(format_names())}")
 
 
 def needs_whole_run(report: ReportFormat) -> bool:

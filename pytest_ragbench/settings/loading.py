@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
 from pytest_ragbench.settings.keys import known_keys, read_text, type_at
@@ -209,5 +210,4 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> str:
 
 def _near(path: Sequence[str]) -> str:
     known = known_keys(Settings, path[:-1])
-    close = difflib.get_close_matches(path[-1], known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+    return f"; {did_you_mean(path[-1], sorted(known))}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from pytest_ragbench.assertions.expectations import Expectations
+from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.model.thresholds import parse_threshold
@@ -304,8 +304,7 @@ def _near(path: Sequence[str | int]) -> str:
         model = Expectations
     elif inside and inside[-1] == "questions":
         model = QuestionsFile
-    close = get_close_matches(str(path[-1]), model.model_fields, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(model.model_fields)}"
+    return f"; {did_you_mean(str(path[-1]), model.model_fields)}"
 
 
 class _TypedBuilder(NodeBuilder):

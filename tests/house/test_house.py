@@ -21,6 +21,7 @@ ROOMS = (
     "model",
     "secrets",
     "clean",
+    "extensions",
     "languages",
     "options",
     "settings",

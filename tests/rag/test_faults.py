@@ -56,7 +56,8 @@ def test_permanent_failures_is_asked_once(ask: Ask, service: Service, status: in
     assert len(service.seen) == 1
     text = str(caught.value)
     assert f"GET {service.url}/llm/search-rag?questions=... replied {status}" in text
-    assert "нет[31m такого" in text
+    assert r"нет\x1b[31m такого" in text
+    assert "\x1b" not in text
     assert "secret" not in text
     assert caught.value.code == f"http_{status}"
 
@@ -191,7 +192,7 @@ def test_the_head_of_the_body_is_one_short_line(ask: Ask, service: Service) -> N
     with pytest.raises(EndpointError) as caught:
         ask()
     text = str(caught.value)
-    assert "]0;title oops xxx" in text
+    assert r"\x1b]0;title\x07\u202e oops xxx" in text
     assert len(text) < 400
     assert text.isprintable()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
-from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.judge.chat import NO_LOGPROBS_HINT
 from pytest_ragbench.judge.completions import RawReply, Token
 from pytest_ragbench.judge.rendering import yes_and_no

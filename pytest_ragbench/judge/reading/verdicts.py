@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
-from pytest_ragbench.http.messages import one_line
+from pytest_ragbench.clean import one_line
 
 
 class UnreadableReply(ValueError):

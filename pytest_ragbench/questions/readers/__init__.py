@@ -13,20 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
+from pytest_ragbench.extensions import loaded, points
 from pytest_ragbench.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from pytest_ragbench.questions.rows import Reader
 
 GROUP = "ragbench.readers"
 """The group of the entry points."""
 
-# Here and not in pyproject.toml, so that a checkout without installed metadata reads files, too.
-_BUILT_IN = tuple(
-    EntryPoint(name, f"{__name__}.{target}", GROUP)
+_BUILT_IN = {
+    name: f"{__name__}.{target}"
     for name, target in {
         "csv": "delimited:CSV",
         "tsv": "delimited:TSV",
@@ -37,7 +38,7 @@ _BUILT_IN = tuple(
         "xlsx": "workbook:Workbook",
         "sql": "sql:Sql",
     }.items()
-)
+}
 
 
 @lru_cache(maxsize=1)
@@ -50,25 +51,26 @@ def installed() -> Mapping[str, Reader]:
         An entry point can't be loaded or isn't a reader, or two have one name.
     """
     found: dict[str, Reader] = {}
-    for point in (*_BUILT_IN, *sorted(entry_points(group=GROUP), key=lambda point: point.name)):
+    for point in points(GROUP, _BUILT_IN):
         if point.name in found:
             raise UsageError(f"two readers of question files are called {point.name!r}: see {point.value}")
-        found[point.name] = _loaded(point)
+        found[point.name] = _made(point)
     return found
 
 
-def _loaded(point: EntryPoint) -> Reader:
-    origin = f"the reader {point.name!r} of question files ({point.value})"
+def _made(point: EntryPoint) -> Reader:
+    what = f"the reader {point.name!r} of question files"
+    target = loaded(point, what)
     try:
-        target = point.load()
-        reader: Reader = target() if isinstance(target, type) else target
+        made: Reader = target() if isinstance(target, type) else target
     except Exception as error:  # another package's code
-        raise UsageError(f"{origin} can't be loaded: {type(error).__name__}: {error}") from error
-    if not callable(getattr(reader, "read", None)) or not isinstance(
-        getattr(reader, "suffixes", None), tuple
-    ):
-        raise UsageError(f"{origin} needs 'suffixes', a tuple as ('.foo',), and a function 'read(source)'")
-    return reader
+        message = f"{what} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
+        raise UsageError(message) from error
+    if not callable(getattr(made, "read", None)) or not isinstance(getattr(made, "suffixes", None), tuple):
+        raise UsageError(
+            f"{what} ({point.value}) needs 'suffixes', a tuple as ('.foo',), and a function 'read(source)'"
+        )
+    return made
 
 
 def suffixes() -> dict[str, str]:

@@ -5,7 +5,6 @@ Nothing is written: SQLite is opened read-only, and a query must be one that rea
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sqlite3
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.questions.files import similar_file
 from pytest_ragbench.questions.rows import Row, Source
 
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://")
@@ -159,9 +160,7 @@ def _result(wanted: Database) -> _Result:
             return connection.query(wanted.query)
         table = str(wanted.table)
         if not connection.has(table):
-            tables = connection.tables()
-            likely = difflib.get_close_matches(table, tables, n=1)
-            hint = f"did you mean {likely[0]!r}?" if likely else f"tables: {', '.join(tables) or 'none'}"
+            hint = did_you_mean(table, connection.tables(), "tables")
             raise QuestionFileError(f"{wanted.shown}: there is no table {table!r}; {hint}")
         return connection.table(table)
     except (UsageError, KeyboardInterrupt):
@@ -202,10 +201,7 @@ class _Sqlite:
         if not url.startswith(_SQLITE) or not file.name:
             raise UsageError(f"{url}: a database in memory has no questions; write sqlite:///FILE")
         if not file.is_file():
-            beside = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
-            likely = difflib.get_close_matches(file.name, beside, n=1)
-            hint = f"; did you mean {likely[0]!r}?" if likely else ""
-            raise QuestionFileError(f"{file}: there is no such database{hint}")
+            raise QuestionFileError(f"{file}: there is no such database{similar_file(file)}")
         self.uri = f"{file.absolute().as_uri()}?mode=ro"
 
     def tables(self) -> list[str]:

@@ -1,0 +1,41 @@
+"""What other packages bring by entry point; what this package brings itself comes through the same door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pytest_ragbench.model.errors import UsageError
+
+
+def points(group: str, built_in: Mapping[str, str]) -> list[EntryPoint]:
+    """The entry points of a group: the built-in ones (name -> ``module:object``), then the others by name."""
+    # Built-in ones are not in pyproject.toml, so that a checkout without installed metadata has them, too.
+    own = [EntryPoint(name, target, group) for name, target in built_in.items()]
+    # Sorted, so that which of two packages wins doesn't depend on the order of installation.
+    return [*own, *sorted(entry_points(group=group), key=lambda point: point.name)]
+
+
+def loaded(point: EntryPoint, what: str) -> Any:
+    """The object of an entry point.
+
+    Raises
+    ------
+    UsageError
+        It can't be imported; the message begins with ``what`` and names the module.
+    """
+    try:
+        return point.load()
+    except Exception as error:  # another package's code may raise anything
+        message = f"{what} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
+        raise UsageError(message) from error
+
+
+def did_you_mean(name: str, known: Iterable[str], others: str = "known") -> str:
+    """The end of a message about a name that there isn't: the nearest one, or all that are known."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"{others}: {', '.join(names) or 'none'}"
