@@ -20,7 +20,9 @@ import pytest
 
 from pytest_ragbench.judge.reading.fields import VerdictWords
 from pytest_ragbench.languages import Language, Script
+from pytest_ragbench.options import NOT_SETTINGS, OPTIONS, SHORT_VARIABLES
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.settings.keys import type_at
 from pytest_ragbench.text.splitter import SentenceRules
 
 ROOT = Path(__file__).parents[2]
@@ -143,22 +145,73 @@ def test_tests_in_yaml(page: Path, tmp_path: Path) -> None:
     assert found == 4
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if "ragbench " in page.read_text(encoding="utf-8")], ids=name_of
-)
-def test_commands_are_those_that_there_are(page: Path) -> None:
-    """Names of commands and of their options; nothing is run."""
+OTHERS = {
+    "--splits",
+    "--group",
+    "--splitting-algorithm",
+    "--store-durations",
+    "--durations-path",
+    "--alluredir",
+}
+"""Options of plugins that pages name and that needn't be installed."""
+
+
+def command_lines(page: Path) -> Iterator[tuple[int, str]]:
+    """What a page tells the reader to type: lines of its blocks and code within its sentences."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", "  ")
+    spans = [(match.start(), match[1]) for match in re.finditer(r"`([^`\n]+)`", text)]
+    for language in ("bash", "console", "yaml", "text"):
+        for match in FENCE.finditer(text):
+            if match[2] == language:
+                spans += [(match.start(), line) for line in match[3].splitlines()]
+    for start, line in spans:
+        command = re.match(r"\s*(?:- |run: |\$ |[A-Z_]+=\S+ )*((?:pytest|ragbench|python) .+)", line)
+        if command:
+            yield text.count("\n", 0, start) + 1, re.split(r" [|>#&] |;", command[1])[0]
+
+
+def flags(words: list[str]) -> set[str]:
+    return {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_are_those_that_there_are(page: Path, pytestconfig: pytest.Config) -> None:
+    """Names of commands, scripts and options; nothing is run."""
     from pytest_ragbench.cli import ragbench
 
-    for language in ("bash", "console"):
-        for line, text in blocks(page, language):
-            for command in re.findall(r"(?m)^(?:\$ )?ragbench ([^|&#\n]+)", text):
-                name, *words = shlex.split(command.partition(" > ")[0])
-                found = ragbench.get_command(click.Context(ragbench), name)
-                assert found is not None, f"{page}:{line}: no command {name!r}"
-                known = {option for each in found.get_params(click.Context(found)) for option in each.opts}
-                used = {word.partition("=")[0] for word in words if word.startswith("--")}
-                assert used <= known, f"{page}:{line}: ragbench {name} has no {used - known}"
+    parser = pytestconfig._parser
+    of_pytest = {name for group in [*parser._groups, parser._anonymous] for option in group.options
+                 for name in option.names()}  # fmt: skip
+    for line, text in command_lines(page):
+        program, *words = shlex.split(text.replace("'", '"') if text.count("'") == 1 else text)
+        known: set[str] = set()
+        if program == "pytest":
+            known = of_pytest | OTHERS
+        elif program == "ragbench" and not words[0].startswith("-"):
+            found = ragbench.get_command(click.Context(ragbench), words[0])
+            assert found is not None, f"{page}:{line}: no command {words[0]!r}"
+            while isinstance(found, click.Group) and len(words) > 1 and words[1] in found.commands:
+                found, words = found.commands[words[1]], words[1:]
+            known = {"--help", *(option for each in found.params for option in each.opts)}
+        elif program == "python" and words[0].endswith(".py") and (ROOT / words[0]).is_file():
+            known = set(re.findall(r"--[a-z][\w-]*", (ROOT / words[0]).read_text(encoding="utf-8")))
+        elif program == "python":
+            assert words[0] in ("-m", "-c"), f"{page}:{line}: no script {words[0]}"
+            continue
+        unknown = flags(words) - known
+        assert not unknown, f"{page}:{line}: {program} has no {', '.join(sorted(unknown))}: {text}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_options_and_variables_are_those_that_there_are(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    options = {option.flag for option in OPTIONS}
+    named = set(re.findall(r"--(?:ragbench|rag)-[a-z][a-z-]*[a-z]", text))
+    assert named <= options, named - options
+    for variable in set(re.findall(r"\bRAGBENCH_[A-Z][A-Z_0-9]*[A-Z0-9]\b", text)):
+        path = variable.removeprefix("RAGBENCH_").lower().split("__")
+        plain = variable.startswith(NOT_SETTINGS) or variable in SHORT_VARIABLES
+        assert plain or type_at(Settings, path) is not None, f"{page}: {variable}"
 
 
 def test_the_start_pages_say_the_same_commands() -> None:
