@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from pytest_ragbench.gates.intervals import mean_bounds
 
 from pytest_ragbench.gates.baseline import Baseline
-from pytest_ragbench.gates.intervals import mean_bounds
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.metrics.formulas import retrieval
-from pytest_ragbench.metrics.formulas.agreement import cohen_kappa
 from pytest_ragbench.metrics.formulas.overlap import rouge
 from pytest_ragbench.model.errors import UndefinedScore
+from pytest_ragbench.statistics.agreement import cohen_kappa
 
 NAMES = {
     "map": "map",

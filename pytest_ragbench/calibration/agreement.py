@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.gates.intervals import wilson
-from pytest_ragbench.metrics.formulas.agreement import Classification, classification, cohen_kappa, gwet_ac1
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.statistics.agreement import Classification, classification, cohen_kappa, gwet_ac1
+from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 
 RESAMPLES = 2000
 _LEVELS = (False, True)
@@ -193,7 +193,7 @@ def _corrected(value: float, error: float) -> Corrected:
 def _share(k: int, n: int) -> Estimate:
     if not n:
         return Estimate(None)
-    bounds = wilson(k, n, 0.975)
+    bounds = share_bounds(k, n, TWO_SIDED)
     return Estimate(k / n, bounds.low, bounds.high)
 
 

@@ -24,13 +24,13 @@ from pytest_ragbench.calibration.asking import (
     sample_of,
 )
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.languages import DEFAULT, language, rules
 from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 from pytest_ragbench.text import detect_language
 
 KINDS: Mapping[str, str] = {
@@ -67,7 +67,7 @@ class NeutralWords:
 
 @dataclass(frozen=True)
 class Probe:
-    """What became of the verdicts. ``same``: the share that stayed, with its 95 % interval (Wilson).
+    """What became of the verdicts. ``same``: the share that stayed, with its 95 % interval (Clopper-Pearson).
 
     ``to_yes``, ``to_no``: how many turned which way; ``p``: of the sign test that both are as likely.
     ``chance``: what two independent verdicts with these shares of yes would have in common. ``shift``: mean
@@ -155,7 +155,7 @@ def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Prob
         return None
     first, second = (np.array([bool(label.verdict) for label in side]) for side in zip(*pairs, strict=True))
     n, same = len(pairs), int((first == second).sum())
-    bounds = wilson(same, n, 0.975)
+    bounds = share_bounds(same, n, TWO_SIDED)
     to_yes, to_no = int((~first & second).sum()), int((first & ~second).sum())
     yes_before, yes_after = float(first.mean()), float(second.mean())
     moves = [two.value - one.value for one, two in pairs if one.value is not None and two.value is not None]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_ragbench.gates.observations import Key, Observations, Sample
-from pytest_ragbench.gates.paired import LEVEL, fisher, mcnemar, sign_flip
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import ComparisonRecord, MetricComparison, MovedRecord, RunReport
 from pytest_ragbench.model.thresholds import Scale
+from pytest_ragbench.statistics.paired import LEVEL, fisher, mcnemar, sign_flip
 
 _SAME = 1e-9
 

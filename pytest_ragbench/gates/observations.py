@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_ragbench.gates.intervals import by_cluster
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.statistics.clusters import by_cluster
 from pytest_ragbench.text import detect_language
 
 Key = tuple[str, str]

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_ragbench.gates.intervals import CONFIDENCE
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
+from pytest_ragbench.statistics.bounds import CONFIDENCE
 
 Kind = Literal["sure", "confident", "plain", "baseline", "must_pass"]
 
@@ -172,6 +172,13 @@ def _limited(
         raise UsageError(f"{written!r}: the cost of a run is known, there is no confidence to ask for")
     plain = statistic not in (None, "pass_rate") or quantity in _PLAIN_BY_NATURE
     kind: Kind = "confident" if confidence is not None else "plain" if plain else "sure"
+    endless = not (math.isfinite(scale.low) and math.isfinite(scale.high))
+    if endless and kind != "plain" and statistic in (None, "mean"):
+        raise UsageError(
+            f"{written!r}: {quantity} has no {'highest' if math.isinf(scale.high) else 'lowest'} value, so nothing is "
+            f"known with confidence of its mean; write '{quantity} p95 {threshold.text}', the same 'with 95% "
+            f"confidence', or '{quantity} mean {threshold.text}'"
+        )
     return Rule(
         written, quantity, kind, scale, subset, statistic or "mean", threshold, confidence or CONFIDENCE
     )

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_ragbench.gates import intervals
 from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
-from pytest_ragbench.gates.intervals import Bounds
 from pytest_ragbench.gates.observations import DESELECTED, NOT_REACHED, Key, Observations, Sample
-from pytest_ragbench.gates.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.gates.rules import Rule
-from pytest_ragbench.metrics.formulas.percentile import percentile
-from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.report import GateOutcome, GateRecord
 from pytest_ragbench.model.thresholds import TOLERANCE
+from pytest_ragbench.statistics.bounds import Bounds, mean_bounds
+from pytest_ragbench.statistics.paired import FEWEST, LEVEL, holm
+from pytest_ragbench.statistics.percentile import percentile
+from pytest_ragbench.statistics.planning import advice, more_questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,27 +216,13 @@ def _with_bounds(
         # "p10 >= t" says that at least 90 % of the scores are at least t.
         values = [float(wanted.met(each)) for each in values]
         limit = 1 - share if rule.higher else share
-        low, high, higher, met = 0.0, 1.0, True, [each == 1.0 for each in values]
+        low, high, higher = 0.0, 1.0, True
     elif rule.statistic == "pass_rate" and rule.quantity != "pass_rate":
         values = [float(sample.passed.get(key, False)) for key in keys]
-        low, high, higher, met = 0.0, 1.0, True, [each == 1.0 for each in values]
+        low, high, higher = 0.0, 1.0, True
     else:
         low, high, higher = rule.scale.low, rule.scale.high, rule.higher
-        met = [wanted.met(each) for each in values]
-    try:
-        bounds = intervals.mean_bounds(
-            values,
-            passed=met,
-            clusters=clusters,
-            confidence=rule.confidence,
-            low=low,
-            high=high,
-            higher=higher,
-        )
-    except UndefinedScore as error:
-        if rule.kind == "confident":
-            return Verdict(rule, "FAIL", f"{_mean_said(rule, value)}, but {error}", value=value, **counts)
-        return Verdict(rule, "UNDECIDED", f"{_mean_said(rule, value)}, but {error}", value=value, **counts)
+    bounds = mean_bounds(values, clusters=clusters, confidence=rule.confidence, low=low, high=high)
     if share:
         above, below = bounds.low >= limit - TOLERANCE, bounds.high < limit - TOLERANCE
     else:
@@ -250,8 +235,7 @@ def _with_bounds(
         return replace(found, reason=f"{head}: {what[0]}")
     if below and rule.kind == "sure":
         return replace(found, outcome="FAIL", reason=f"{head}: {what[1]}")
-    more = _more(values, met, clusters, limit, bounds, low, high, higher, rule.confidence)
-    settled = f"about {more:,} more questions would settle it" if more else "more questions would hardly tell"
+    more = more_questions(values, limit, clusters=clusters, confidence=rule.confidence, low=low, high=high)
     if rule.kind == "confident":
         return replace(
             found, outcome="FAIL", more=more, reason=f"{head}: {_headroom(rule, bounds, limit, share)}"
@@ -259,7 +243,7 @@ def _with_bounds(
     between = f"the truth may lie anywhere from {bounds.low:.3f} to {bounds.high:.3f}"
     if share:
         between = f"between {bounds.low:.1%} and {bounds.high:.1%} of all would meet {wanted.text}"
-    return replace(found, outcome="UNDECIDED", more=more, reason=f"{head}: {between}; {settled}")
+    return replace(found, outcome="UNDECIDED", more=more, reason=f"{head}: {between}; {advice(more)}")
 
 
 def _percentile_of(statistic: str) -> float | None:
@@ -315,38 +299,6 @@ def _headroom(rule: Rule, bounds: Bounds, limit: float, share: float | None) -> 
         f"{known:.1%} of all can be vouched for" if share else f"only {side} {known:.3f} can be vouched for"
     )
     return f"with {bounds.confidence:.0%} confidence {what}, {gap:.3f} short"
-
-
-def _more(
-    values: Sequence[float],
-    met: Sequence[bool],
-    clusters: Sequence[str] | None,
-    limit: float,
-    bounds: Bounds,
-    low: float,
-    high: float,
-    higher: bool,
-    confidence: float,
-) -> int | None:
-    """About how many more questions would tell the truth from the limit; None where hardly any number would."""
-    n = len(values)
-    mean = math.fsum(values) / n
-    independent = len(set(clusters)) if clusters else n
-    if max(values) - min(values) <= 1e-12:
-        share = (limit - low) / (high - low)
-        good = share if all(met) == higher else 1 - share
-        if not 0 < good < 1:
-            return None
-        needed = intervals.perfect_needed(good, confidence)
-        return max(1, math.ceil((needed - independent) * n / independent))
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
-    if clusters:  # questions that share a document tell less than their number
-        spread = max(spread, intervals.cluster_error(values, clusters) * math.sqrt(n))
-    try:
-        needed = intervals.questions_needed(spread, abs(mean - limit), confidence=confidence)
-    except UndefinedScore:
-        return None
-    return max(1, needed - n) if needed < 1_000_000 else None
 
 
 def _plain(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:

@@ -89,7 +89,7 @@ async def judge_consistency(
     scale, levels
         Lowest and highest score (default: the range of ``by``, or 0..1); or all grades of a discrete scale.
     """
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     labels: list[str]
     if _are_samples(items):
@@ -153,7 +153,7 @@ async def judge_error_rate(
     ``items``: samples, scored by ``by``; or outcomes: a number or score, and None or the exception where
     there was none. A metric that is undefined for a sample doesn't count as one.
     """
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
@@ -202,7 +202,7 @@ async def judge_latency(
 
     ``items``: samples, scored by ``by``; or seconds.
     """
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
@@ -232,7 +232,7 @@ def _said(value: Any) -> bool | None:
 
 
 def _classified(name: str, items: Any, tools: Tools, part: str) -> Score:
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     pairs = _pairs(name, items)
     actual = []
@@ -312,7 +312,7 @@ async def cohen_kappa(
     levels
         All grades in their order, where some may not occur.
     """
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     first, second, missing = _two_raters("cohen_kappa", items)
     value = agreement.cohen_kappa(first, second, weights=weights, levels=levels)
@@ -323,7 +323,7 @@ async def cohen_kappa(
 @metric("gwet_ac1", tier="judge", of="set", low=-1.0, bands=AGREEMENT_BANDS)
 async def gwet_ac1(items: Any, tools: Tools, *, levels: Sequence[Any] | None = None) -> Score:
     """Gwet's AC1 of two raters, from pairs: as kappa, but steady where one grade is frequent; range -1..1."""
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     first, second, missing = _two_raters("gwet_ac1", items)
     value = agreement.gwet_ac1(first, second, levels=levels)
@@ -336,7 +336,7 @@ async def krippendorff_alpha(
     items: Any, tools: Tools, *, level: Literal["nominal", "ordinal", "interval"] = "nominal"
 ) -> Score:
     """Krippendorff's alpha of any number of raters: one row of ratings an item, None where one is missing."""
-    from pytest_ragbench.metrics.formulas import agreement
+    from pytest_ragbench.statistics import agreement
 
     rows = [list(item) for item in items]
     raters = {len(row) for row in rows}

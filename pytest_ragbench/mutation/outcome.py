@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.gates.baseline import Baseline
-from pytest_ragbench.gates.intervals import wilson
 from pytest_ragbench.gates.observations import Key, Observations
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate
@@ -22,6 +21,7 @@ from pytest_ragbench.model.report import (
 from pytest_ragbench.mutation.rules import KINDS
 from pytest_ragbench.mutation.running import Trial
 from pytest_ragbench.report.layout import aligned
+from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 
 _SURVIVORS_SHOWN = 2
 """Of each kind and metric."""
@@ -76,7 +76,7 @@ def _of_kind(kind: str, trials: Sequence[Trial]) -> MutationKindRecord:
     record = MutationKindRecord(kind=kind, good=KINDS[kind], n=n, n_unscored=len(trials) - n, right=right)
     if not n:
         return record
-    bounds = wilson(right, n, 0.975)
+    bounds = share_bounds(right, n, TWO_SIDED)
     return replace(record, share=right / n, low=bounds.low, high=bounds.high)
 
 

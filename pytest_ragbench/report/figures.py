@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pytest_ragbench.metrics.registry import TIERS, Metric, find
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.statistics.bounds import TWO_SIDED, mean_bounds
 
 BUCKETS = 10
 
@@ -104,7 +105,7 @@ def _figure(
         metric=name,
         tier=tier,
         mean=mean,
-        interval=None if sets else mean_interval(values, low, high),
+        interval=None if sets else mean_interval(values, metric),
         scored=scored,
         total=counts[0],
         missed=counts[1],
@@ -117,21 +118,14 @@ def _figure(
     )
 
 
-def mean_interval(values: Sequence[float], low: float, high: float) -> Interval | None:
-    """The t interval of the mean, cut to the metric's range; None for fewer than two values.
-
-    Where all values are equal it says nothing of what else might come, so there is none either. Gates
-    use methods of their own, which fit small samples better.
+def mean_interval(values: Sequence[float], metric: Metric | None) -> Interval | None:
+    """The two-sided 95 % interval of the mean; None without values, and where the metric's range has no end or is
+    not known here.
     """
-    if len(values) < 2 or max(values) - min(values) < 1e-12:
+    if not values or metric is None or not math.isfinite(metric.high - metric.low):
         return None
-    from scipy.special import stdtrit  # the quantile alone: scipy.stats takes seconds to import
-
-    size = len(values)
-    mean = math.fsum(values) / size
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (size - 1))
-    half = float(stdtrit(size - 1, 0.975)) * deviation / math.sqrt(size)
-    return Interval(max(low, mean - half), min(high, mean + half))
+    bounds = mean_bounds(values, confidence=TWO_SIDED, low=metric.low, high=metric.high)
+    return Interval(bounds.low, bounds.high)
 
 
 def known(name: str) -> Metric | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
@@ -187,7 +188,6 @@ def _without_texts(report: RunReport) -> RunReport:
 
 def _scores(report: RunReport) -> list[dict[str, Any]]:
     """The results of a run with nothing in them but what a baseline needs."""
-    from pytest_ragbench.gates.observations import fingerprint
 
     def asked(question: SampleRecord | QuestionRecord) -> dict[str, Any]:
         told = {name: getattr(question, name) for name in _ASKED}

@@ -99,7 +99,7 @@ def _shown(value: float | None) -> str:
 
 
 def _alpha(rows: list[list[float | None]]) -> float | None:
-    from pytest_ragbench.metrics.formulas.agreement import krippendorff_alpha
+    from pytest_ragbench.statistics.agreement import krippendorff_alpha
 
     try:
         return krippendorff_alpha(rows, level="interval")
@@ -109,7 +109,7 @@ def _alpha(rows: list[list[float | None]]) -> float | None:
 
 def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | None:
     """Of the verdicts: whether each judge's score meets the threshold."""
-    from pytest_ragbench.metrics.formulas.agreement import cohen_kappa
+    from pytest_ragbench.statistics.agreement import cohen_kappa
 
     verdicts: list[list[bool | None]] = [[], []]
     for one, two, text in zip(*rows, limits, strict=True):

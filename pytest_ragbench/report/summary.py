@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from pytest_ragbench.metrics.formulas.percentile import percentile
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.report import (
     MetricSummary,
@@ -22,6 +21,7 @@ from pytest_ragbench.model.report import (
 from pytest_ragbench.model.thresholds import Direction
 from pytest_ragbench.report.layout import aligned, cut
 from pytest_ragbench.report.usage import UsageSums, add_usage
+from pytest_ragbench.statistics.percentile import percentile
 
 WORST = 5
 """How many of the worst questions are named."""

@@ -108,7 +108,7 @@ def test_figures_beside_statsmodels_and_scipy() -> None:
     probe = compared("padded", before, after)
     assert probe is not None
     assert (probe.to_yes, probe.to_no, probe.same.value) == (1, 3, 0.8)
-    assert (probe.same.low, probe.same.high) == pytest.approx(proportion_confint(16, 20, method="wilson"))
+    assert (probe.same.low, probe.same.high) == pytest.approx(proportion_confint(16, 20, method="beta"))
     assert probe.p == pytest.approx(binomtest(1, 4).pvalue)
     assert probe.shift.value == pytest.approx(0)
     assert probe.shift.high == pytest.approx(2.093 * 0.1 * (20 / 19) ** 0.5 / 20**0.5, abs=1e-4)

@@ -69,6 +69,8 @@ def test_a_confidence_is_read() -> None:
         ("pass_rate p10 >= 0.8", "leave 'p10' out"),
         ("cost no worse than baseline", "can't be paired"),
         ("cost <= 2 with 95% confidence", "the cost of a run is known"),
+        ("latency <= 2", r"'latency p95 <=2'.*'with 95% confidence'.*'latency mean <=2'"),
+        ("latency mean <= 2 with 95% confidence", "no highest value"),
         ("must_pass >= 1", "takes no threshold"),
         (">= 0.8", "begins with a metric"),
         ("", "begins with a metric"),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pytest_ragbench import JudgeError, RagSample, Score, UsageError
 from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.clean import clean, one_line
-from pytest_ragbench.metrics.formulas.percentile import percentile
 from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, ScoreRecord, TestRecord
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.model.scores import Finding, JudgeReply, Usage
@@ -25,6 +24,7 @@ from pytest_ragbench.report.summary import Summary, table
 from pytest_ragbench.report.usage import add_usage
 from pytest_ragbench.report.writing import as_dict
 from pytest_ragbench.scoring.results import Result
+from pytest_ragbench.statistics.percentile import percentile
 
 CONTEXT = ReportContext(RunInfo(id="r", started=1.0))
 

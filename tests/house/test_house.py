@@ -19,6 +19,7 @@ ROOMS = (
     "__version__",
     "garbage",
     "model",
+    "statistics",
     "secrets",
     "clean",
     "extensions",

@@ -6,18 +6,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.report.figures import figures, mean_interval
+from pytest_ragbench.report.figures import Interval, figures, known, mean_interval
+from pytest_ragbench.statistics.bounds import mean_bounds
 from tests.report_html.pages import a_report, a_result, a_score
 
 VALUES = [0.9, 0.8, 1.0, 0.7, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9]
 
 
 def test_interval_of_the_mean() -> None:
-    found = mean_interval(VALUES, 0, 1)
-    assert found is not None
-    assert [found.low, found.high] == pytest.approx([0.767956, 0.952044], abs=1e-6)
-    assert mean_interval([0.5], 0, 1) is None
-    assert mean_interval([0.5, 0.5], 0, 1) is None
+    faithfulness = known("faithfulness")
+    found = mean_interval(VALUES, faithfulness)
+    bounds = mean_bounds(VALUES, confidence=0.975)
+    assert found == Interval(bounds.low, bounds.high)
+    alone = mean_interval([0.5], faithfulness)
+    assert alone is not None
+    assert [alone.low, alone.high] == pytest.approx([0.0125, 0.9875])
+    assert mean_interval([], faithfulness) is None
+    assert mean_interval(VALUES, known("judge_latency")) is None
+    assert mean_interval(VALUES, known("own_of_theirs")) is None
 
 
 @settings(deadline=None)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+from pytest_ragbench.gates.rules import parse_rule, parse_rules
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.writing import as_dict
@@ -55,7 +56,6 @@ def command(
       ragbench mutate run.json -m ndcg@10 --gate "ndcg@10 >= 0.8"
     """
     from pytest_ragbench.gates.baseline import baseline_of
-    from pytest_ragbench.gates.rules import parse_rule, parse_rules
     from pytest_ragbench.mutation.outcome import outcome, text
     from pytest_ragbench.mutation.running import originals, try_out, variants_of
 

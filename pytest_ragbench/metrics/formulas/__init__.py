@@ -9,7 +9,6 @@ No judge, no embedder and no pytest in here. A formula returns a finite number, 
 ``overlap``    ROUGE, BLEU, chrF, exact match, token F1, string similarity
 ``vectors``    cosine
 ``clusters``   intra-cluster similarity, inter-cluster distance, silhouette
-``agreement``  consistency, yes/no classification, kappa, AC1, alpha
 ``verdicts``   what follows from a judge's verdicts and ratings
 ``dialogue``   cache hit rate, context preservation
 =============  ======================================================================

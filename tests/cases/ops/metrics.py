@@ -10,7 +10,8 @@ from pytest_ragbench import RagSample, Score, assert_metric, score
 from pytest_ragbench.assertions.sets import score_over
 from pytest_ragbench.judge.base import Answered
 from pytest_ragbench.judge.tasks import Claims, SplitClaims
-from pytest_ragbench.metrics.formulas import agreement, dialogue, verdicts
+from pytest_ragbench.metrics.formulas import dialogue, verdicts
+from pytest_ragbench.statistics import agreement
 from tests.cases import product
 from tests.cases.gating import gated
 from tests.cases.ops.replies import as_reply, numbered

@@ -80,7 +80,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p values, in the order given; each may be held against the level for all of them."""
     for p in p_values:
         if not 0 <= p <= 1:
-            raise UsageError(f"{p!r} is no p value")
+            raise UsageError(f"a p value lies in 0..1, got {p!r}")
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     adjusted = [0.0] * len(p_values)
     highest = 0.0

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_ragbench.metrics.formulas import agreement as a
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.statistics import agreement as a
 
 close = pytest.approx
 

@@ -1,0 +1,68 @@
+"""Two runs of the same questions: the specification's worked values, scipy and statsmodels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.statistics import paired
+
+X = [0.9, 0.8, 1, 0.7, 0.95, 0.85, 0.9, 0.6, 1, 0.9]
+NEW = [0.85, 0.8, 0.9, 0.7, 0.9, 0.8, 0.9, 0.65, 0.95, 0.85]
+
+
+def test_paired_tests() -> None:
+    differences = np.array(NEW) - np.array(X)
+    assert differences.mean() == pytest.approx(-0.03)
+    assert stats.sem(differences) == pytest.approx(0.0133333, abs=1e-7)
+    assert stats.ttest_rel(NEW, X, alternative="less").pvalue == pytest.approx(0.0255016, abs=1e-7)
+    assert paired.sign_flip(list(differences)) == 7 / 128
+    assert paired.sign_flip([0.0, 0.0]) == 1.0
+    assert paired.sign_flip([-0.2]) == 0.5
+    assert paired.sign_flip([-0.1] * 4) == 0.5**4
+
+
+def test_many_differences_are_flipped_at_random() -> None:
+    differences = list(np.random.default_rng(7).normal(-0.03, 0.1, 60))
+    z = stats.norm.cdf(sum(differences) / math.sqrt(sum(each**2 for each in differences)))
+    assert paired.sign_flip(differences) == pytest.approx(z, abs=0.01)
+    assert paired.sign_flip(differences) == paired.sign_flip(differences[::-1])
+
+
+def test_mcnemar() -> None:
+    assert paired.mcnemar(8, 4, two_sided=True) == pytest.approx(0.3876953, abs=1e-7)
+    assert paired.mcnemar(8, 4, two_sided=True) == pytest.approx(
+        sm_mcnemar([[0, 8], [4, 0]], exact=True).pvalue
+    )
+    assert paired.mcnemar(10, 1) == pytest.approx(0.005859, abs=1e-6)
+    assert paired.mcnemar(4, 0) == 0.0625
+    assert paired.mcnemar(0, 0) == 1.0
+
+
+def test_fisher() -> None:
+    assert paired.fisher((5, 5), (0, 5)) == pytest.approx(0.003968, abs=1e-6)
+    assert paired.fisher((3, 3), (0, 3)) == pytest.approx(0.05)
+    assert paired.fisher((2, 2), (2, 2)) == 1.0
+    # Of all ways to deal 4 + 1 passes to 5 + 3 votes, those with 1 or none among the 3.
+    assert paired.fisher((4, 5), (1, 3)) == pytest.approx(stats.hypergeom.cdf(1, 8, 5, 3))
+    with pytest.raises(UsageError, match="4 of 3"):
+        paired.fisher((4, 3), (0, 3))
+
+
+def test_holm() -> None:
+    assert paired.holm([0.01, 0.04, 0.03, 0.20]) == pytest.approx([0.04, 0.09, 0.09, 0.20])
+    assert paired.holm([]) == []
+
+
+@settings(max_examples=6, deadline=None)  # statsmodels takes .2 s for each
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
+    assert paired.holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
