@@ -70,7 +70,7 @@ def failed_share(trials: Sequence[Trial], *, good: bool) -> float | None:
 
 
 def _of_kind(kind: str, trials: Sequence[Trial]) -> MutationKindRecord:
-    """How many were judged, and the share that was judged rightly, with a 95 % interval (Wilson)."""
+    """How many were judged, and the share that was judged rightly, with a 95 % interval (Clopper-Pearson)."""
     n = sum(trial.passed is not None for trial in trials)
     right = n - sum(trial.survived for trial in trials)
     record = MutationKindRecord(kind=kind, good=KINDS[kind], n=n, n_unscored=len(trials) - n, right=right)
@@ -107,9 +107,7 @@ def against_gates(
         faulty = observed.with_values(values)
         # Other gates see nothing of the fault: their verdict is that of the run.
         asked = [rule for rule in rules if rule.quantity in touched | {"pass_rate", "must_pass"}]
-        held = Conditions(
-            conditions.max_unscored, conditions.clusters, conditions.complete, before, Baseline(faulty)
-        )
+        held = replace(conditions, baseline=before, new=Baseline(faulty))
         for verdict in evaluate(asked, faulty, held):
             own = verdict.rule.quantity
             changed = {key for metric, key in values if own == metric or own not in touched}
