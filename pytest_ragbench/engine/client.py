@@ -36,9 +36,8 @@ class RemoteCoordinator:
         self._loop = loop
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._writer: asyncio.StreamWriter | None = None
+        self._link: wire.Link | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._reading: asyncio.Task[None] | None = None
         self._lost: str | None = None
 
     def stored(self, digest: str) -> Kept | None:
@@ -55,18 +54,20 @@ class RemoteCoordinator:
 
     def publish(self, digest: str, outcome: Reply | Failure | None) -> None:
         if isinstance(outcome, Reply):
-            self._tell("publish", digest, "reply", outcome)
+            self._tell("publish", digest, "reply", tuple(outcome))
+        elif outcome is not None:
+            self._tell("publish", digest, "failure", tuple(outcome))
         else:
-            self._tell("publish", digest, "failure" if outcome is not None else None, outcome)
+            self._tell("publish", digest, None, None)
 
     async def enter(self, attempt: Attempt) -> Permit:
         return Permit(await self._ask("enter", _portable(attempt)))
 
     async def leave(self, permit: Permit, outcome: Outcome) -> float:
         if outcome.heals and not outcome.last:  # only a retry needs to know
-            waited: float = await self._ask("leave", permit.number, outcome)
+            waited: float = await self._ask("leave", permit.number, tuple(outcome))
             return waited
-        self._tell("leave", permit.number, outcome)
+        self._tell("leave", permit.number, tuple(outcome))
         return 0.0
 
     async def take(self, digest: str) -> bool:
@@ -82,7 +83,7 @@ class RemoteCoordinator:
             return set()
 
     def note(self, event: Event) -> None:
-        self._tell("note", event)
+        self._tell("note", tuple(event))
 
     async def host(self, name: str, arguments: list[Any]) -> Any:
         return await self._ask("host", name, arguments)
@@ -92,10 +93,8 @@ class RemoteCoordinator:
         with suppress(Lost, TimeoutError):
             async with asyncio.timeout(_CLOSING_S):
                 await self.settle()
-        if self._reading is not None:
-            self._reading.cancel()
-        if self._writer is not None:
-            self._writer.close()
+        if self._link is not None:
+            self._link.close()
 
     async def settle(self) -> None:
         """Wait until the controller has taken all that was told."""
@@ -105,7 +104,7 @@ class RemoteCoordinator:
     # The connection
 
     async def _ask(self, operation: str, *arguments: Any) -> Any:
-        if self._writer is None:
+        if self._link is None:
             await self._connected()
         number = next(self._numbers)
         answer = self._answers[number] = self._loop.create_future()
@@ -131,8 +130,8 @@ class RemoteCoordinator:
             if message[0]:
                 raise Lost(self._lost)
             return
-        if self._writer is not None:
-            wire.send(self._writer, message)
+        if self._link is not None:
+            self._link.send(message)
         else:  # told before anything was asked
             self._loop.create_task(self._send_later(message))
 
@@ -146,7 +145,7 @@ class RemoteCoordinator:
         if done.cancelled() or done.exception() is not None:
             return
         if operation == "enter":
-            self._tell("leave", done.result(), Outcome("cancelled"))
+            self._tell("leave", done.result(), tuple(Outcome("cancelled")))
         elif done.result() is None:
             self.publish(arguments[0], None)
 
@@ -159,28 +158,29 @@ class RemoteCoordinator:
 
     async def _connect(self) -> None:
         try:
-            reader, self._writer = await wire.connect(self._address)
+            self._link = await wire.connect(self._address, self._take, self._end)
         except (OSError, TimeoutError) as error:
             self._lost = f"the run's controller can't be reached: {error or type(error).__name__}"
             raise Lost(self._lost) from None
-        self._reading = self._loop.create_task(self._read(reader), name=wire.LINK)
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        async for number, status, value in wire.received(reader):
-            answer = self._answers.pop(number, None)
-            if answer is None or answer.done():
-                continue
-            if status == "ok":
-                answer.set_result(value)
-            elif status == "refused":
-                answer.set_exception(Refused(*value))
-            elif status == "error":
-                answer.set_exception(UsageError(value))
-            elif status == "cancelled":
-                answer.cancel()
-            else:
-                answer.set_exception(Lost(value))
-        self._lost = "the run's controller has gone"
+    def _take(self, message: wire.Message) -> None:
+        number, status, value = message
+        answer = self._answers.pop(number, None)
+        if answer is None or answer.done():
+            return
+        if status == "ok":
+            answer.set_result(value)
+        elif status == "refused":
+            answer.set_exception(Refused(*value))
+        elif status == "error":
+            answer.set_exception(UsageError(value))
+        elif status == "cancelled":
+            answer.cancel()
+        else:
+            answer.set_exception(Lost(value))
+
+    def _end(self) -> None:
+        self._lost = self._lost or "the run's controller has gone"
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(Lost(self._lost))
@@ -188,5 +188,5 @@ class RemoteCoordinator:
 
 
 def _portable(attempt: Attempt) -> list[Any]:
-    """In JSON values; the limits as a list of theirs."""
-    return [list(vars(each).values()) if isinstance(each, Limits) else each for each in attempt]
+    """In plain values; the limits as a tuple of theirs."""
+    return [tuple(vars(each).values()) if isinstance(each, Limits) else each for each in attempt]

@@ -7,7 +7,8 @@ import concurrent.futures
 import math
 import threading
 import time
-from collections.abc import Callable, Coroutine
+import types
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -130,3 +131,34 @@ def _copy(task: asyncio.Task[T], done: concurrent.futures.Future[T]) -> None:
         done.set_exception(error)
     else:
         done.set_result(task.result())
+
+
+def begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """Run it up to its first wait, here and now; the rest is a task. None: nothing is left.
+
+    What rarely waits is spared a task and a turn of the loop (Python 3.12 has eager tasks for this). Up to the first
+    wait there is no current task, so no ``asyncio.timeout``.
+    """
+    try:
+        waited_for = coroutine.send(None)
+    except StopIteration:
+        return None
+    return asyncio.get_running_loop().create_task(_rest(coroutine, waited_for))
+
+
+async def _rest(coroutine: Coroutine[Any, Any, None], waited_for: Any) -> None:
+    await _continued(coroutine, waited_for)
+
+
+@types.coroutine
+def _continued(coroutine: Coroutine[Any, Any, None], waited_for: Any) -> Generator[Any, Any, None]:
+    try:
+        while True:
+            try:
+                found = yield waited_for
+            except BaseException as error:  # what the wait ended in, or the task is cancelled
+                waited_for = coroutine.throw(error)
+            else:
+                waited_for = coroutine.send(found)
+    except StopIteration:
+        return

@@ -24,6 +24,7 @@ from pytest_ragbench.engine.coordinator import (
     Reply,
 )
 from pytest_ragbench.engine.limits import Limits
+from pytest_ragbench.engine.loop import begin
 from pytest_ragbench.model.errors import RagbenchError
 
 
@@ -31,73 +32,80 @@ class Server:
     """Serves workers on the engine's loop."""
 
     def __init__(self, coordinator: Coordinator, key: bytes) -> None:
-        self._coordinator = coordinator
+        self.coordinator = coordinator
         self._key = key
-        self._firsts: dict[int, _Worker] = {}
-        self._workers: set[asyncio.Task[None]] = set()
+        self._ahead: dict[int, _Worker] = {}
+        """By number of a test: who looks ahead to it."""
+        self._workers: set[_Worker] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
         """Take connections from a socket that listens already."""
-        self._server = await asyncio.start_server(self._accepted, sock=listening)
+        self._server = await asyncio.get_running_loop().create_server(self._accepted, sock=listening)
 
     async def adopt(self, connection: socket.socket) -> None:
         """Serve a worker that was accepted before the engine was there."""
-        reader, writer = await asyncio.open_connection(sock=connection)
-        self._take(reader, writer)
+        await asyncio.get_running_loop().connect_accepted_socket(self._accepted, connection)
 
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
         for worker in list(self._workers):
-            worker.cancel()
-        if self._workers:
-            await asyncio.wait(self._workers, timeout=5)
-
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._take(reader, writer)
-
-    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer), name=wire.LINK)
-        self._workers.add(task)
-        task.add_done_callback(self._workers.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        worker = _Worker(self, self._coordinator, writer)
-        try:
-            await wire.accept(reader, writer, self._key)
-            async for message in wire.received(reader):
-                worker.take(message)
-        except (OSError, TimeoutError):
-            return
-        finally:
+            worker.link.close()
             worker.end()
-            writer.close()
 
     async def claim_tests(self, numbers: Collection[int], worker: _Worker) -> set[int]:
         """Those that no other worker, and no other host, looks ahead to."""
-        own = {number for number in numbers if self._firsts.get(number, worker) is worker}
-        for number in await self._coordinator.claim_tests(sorted(own)):
-            self._firsts.setdefault(number, worker)
-        return {number for number in own if self._firsts.get(number) is worker}
+        own = {number for number in numbers if self._ahead.get(number, worker) is worker}
+        for number in await self.coordinator.claim_tests(sorted(own)):
+            self._ahead.setdefault(number, worker)
+        return {number for number in own if self._ahead.get(number) is worker}
 
     def forget(self, worker: _Worker) -> None:
-        self._firsts = {number: one for number, one in self._firsts.items() if one is not worker}
+        self._workers.discard(worker)
+        self._ahead = {number: one for number, one in self._ahead.items() if one is not worker}
+
+    def _accepted(self) -> wire.Link:
+        worker = _Worker(self)
+        self._workers.add(worker)
+        worker.greeting = asyncio.get_running_loop().create_task(self._greet(worker), name=wire.LINK)
+        return worker.link
+
+    async def _greet(self, worker: _Worker) -> None:
+        try:
+            async with asyncio.timeout(wire.AUTHENTICATION_S):
+                await worker.link.prove_to_worker(self._key)
+        except (OSError, TimeoutError):
+            worker.link.close()
 
 
 class _Worker:
     """One connection, and what is held by it."""
 
-    def __init__(self, server: Server, coordinator: Coordinator, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, server: Server) -> None:
+        self.link = wire.Link(self._take, self.end)
+        self.greeting: asyncio.Task[None] | None = None
         self._server = server
-        self._coordinator = coordinator
-        self._writer = writer
+        self._coordinator = server.coordinator
         self._claims: set[str] = set()
         self._permits: set[int] = set()
         self._asked: dict[int, asyncio.Task[None]] = {}
         self._gone = False
 
-    def take(self, message: list[Any]) -> None:
+    def end(self) -> None:
+        """The worker has gone, however it went."""
+        if self._gone:
+            return
+        self._gone = True
+        for task in list(self._asked.values()):
+            task.cancel()
+        for number in self._permits:
+            self._leave(number, Outcome("cancelled"))
+        for digest in self._claims:
+            self._coordinator.publish(digest, None)
+        self._server.forget(self)
+
+    def _take(self, message: wire.Message) -> None:
         """What the worker says: ``[number, operation, *arguments]``; answered where the number is not 0."""
         number, operation, *arguments = message
         if operation == "cancel":
@@ -105,23 +113,9 @@ class _Worker:
                 task.cancel()
         elif number == 0:
             self._told(operation, arguments)
-        else:
-            task = asyncio.get_running_loop().create_task(self._answer(number, operation, arguments))
-            self._asked[number] = task
-            task.add_done_callback(lambda task: self._asked.pop(number, None))
-
-    def end(self) -> None:
-        """The worker has gone, however it went."""
-        self._gone = True
-        for task in list(self._asked.values()):
-            task.cancel()
-        for number in self._permits:
-            asyncio.get_running_loop().create_task(
-                _left(self._coordinator, Permit(number), Outcome("cancelled"))
-            )
-        for digest in self._claims:
-            self._coordinator.publish(digest, None)
-        self._server.forget(self)
+        elif (waiting := begin(self._answer(number, operation, arguments))) is not None:
+            self._asked[number] = waiting
+            waiting.add_done_callback(lambda task: self._asked.pop(number, None))
 
     def _told(self, operation: str, arguments: list[Any]) -> None:
         if operation == "publish":
@@ -133,8 +127,10 @@ class _Worker:
             self._coordinator.note(Event(*arguments[0]))
         elif operation == "leave":
             self._permits.discard(arguments[0])
-            permit, outcome = Permit(arguments[0]), Outcome(*arguments[1])
-            asyncio.get_running_loop().create_task(_left(self._coordinator, permit, outcome))
+            self._leave(arguments[0], Outcome(*arguments[1]))
+
+    def _leave(self, number: int, outcome: Outcome) -> None:
+        begin(_left(self._coordinator, Permit(number), outcome))
 
     async def _answer(self, number: int, operation: str, arguments: list[Any]) -> None:
         answer: list[Any]
@@ -150,7 +146,7 @@ class _Worker:
             answer = [number, "lost", str(lost)]
         except Exception as error:
             answer = [number, "lost", f"{type(error).__name__}: {error}"]
-        wire.send(self._writer, answer)
+        self.link.send(answer)
 
     async def _done(self, operation: str, arguments: list[Any]) -> Any:
         coordinator = self._coordinator
@@ -162,7 +158,7 @@ class _Worker:
                     coordinator.publish(digest, None)
                 self._claims.add(digest)
                 return None
-            return ["failure" if isinstance(found, Failure) else "kept", found]
+            return ["failure" if isinstance(found, Failure) else "kept", tuple(found)]
         if operation == "enter":
             attempt = Attempt(*arguments[0])
             limits = Limits(*attempt.limits)  # type: ignore[misc]  # as it has travelled: its values
