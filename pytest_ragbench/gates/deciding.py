@@ -13,7 +13,7 @@ from pytest_ragbench.settings import GatingSettings
 
 
 class RunGates:
-    """For a run of pytest, and for the merged shards of one."""
+    """The one place that decides: for a run of pytest, for the merged shards of one, and for two runs compared."""
 
     def __init__(self, rules: Sequence[Rule], settings: GatingSettings, baseline: Baseline | None) -> None:
         self.rules = rules
@@ -26,6 +26,7 @@ class RunGates:
         self._baseline = baseline
 
     def add(self, result: TestRecord) -> None:
+        """Take in a result of the run."""
         self.observed.add(result)
 
     def finish(self, run: RunReport) -> None:
@@ -36,6 +37,7 @@ class RunGates:
         new = Baseline(self.observed, run.run.prompts, preflight)
         self.conditions = Conditions(
             max_unscored=self._settings.max_unscored,
+            max_unpaired=self._settings.max_unpaired,
             clusters=self._settings.clusters,
             complete=run.complete,
             not_chosen=run.not_chosen,
@@ -46,7 +48,7 @@ class RunGates:
         run.gates = tuple(verdict.record() for verdict in self.verdicts)
         run.warnings += tuple(text for verdict in self.verdicts if (text := verdict.warning))
         if self._baseline is not None:
-            self.comparisons = compare_all(new, self._baseline)
+            self.comparisons = compare_all(new, self._baseline, max_unpaired=self._settings.max_unpaired)
             compared = tuple(comparison.metric_record() for comparison in self.comparisons)
             run.baseline = BaselineRecord(name=self._baseline.name, metrics=compared)
         if run.exit_code is not None:

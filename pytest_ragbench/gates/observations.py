@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, SetupRecord, TestRecord
+from pytest_ragbench.model.thresholds import Scale
 from pytest_ragbench.statistics.clusters import by_cluster
 from pytest_ragbench.text import detect_language
 
@@ -43,6 +44,8 @@ NOT_RUN: Mapping[str, str] = {
 """Outcome of a test -> why it scored nothing, where neither judge, service nor embedder is to blame."""
 OTHERS = "*"
 """Among the metrics of a test: there may be others."""
+NOT_MEASURED = "not measured"
+"""Its tests have other metrics."""
 
 
 @dataclass(slots=True)
@@ -81,6 +84,9 @@ class Entry:
     value: float | None = None
     passed: bool | None = None
     error: str | None = None
+    undefined: bool = False
+    """Nothing failed: the metric has no value for such an answer."""
+    setup: SetupRecord | None = None
     judge: str | None = None
     embedder: str | None = None
     votes: tuple[int, int] | None = None
@@ -116,10 +122,24 @@ class Sample:
     passed: dict[Key, bool] = field(default_factory=dict)
     unscored: dict[Key, str] = field(default_factory=dict)
     """Question -> why it has no score."""
+    undefined: set[Key] = field(default_factory=set)
+    """Of those without a score: where the metric is undefined (no claims in a refusal), and nothing failed."""
+    setups: dict[Key, list[SetupRecord]] = field(default_factory=lambda: defaultdict(list))
+    """Question -> what its scores were to be measured with, where the report says so."""
     votes: dict[Key, tuple[int, int]] = field(default_factory=dict)
     """Question -> (passes, votes), where it was judged several times."""
     judges: set[str] = field(default_factory=set)
+    """Who answered: of a panel or a cascade those that did."""
     embedders: set[str] = field(default_factory=set)
+
+    def note_makers(self, entry: Entry) -> None:
+        """Take in what a score was made with."""
+        if entry.judge:
+            self.judges.add(entry.judge)
+        if entry.embedder:
+            self.embedders.add(entry.embedder)
+        if entry.setup is not None and entry.setup not in self.setups[entry.key]:
+            self.setups[entry.key].append(entry.setup)
 
     @property
     def n_scored(self) -> int:
@@ -139,6 +159,10 @@ class Observations:
         self.costs: list[float] = []
         self.unpriced: set[str] = set()
         """Judges whose calls have no known price."""
+        self.scales: dict[str, Scale | None] = {}
+        """Metric -> its scale, as the results say; None where they contradict each other."""
+        self.unnamed: set[Key] = set()
+        """Samples without an id."""
         self._ended: list[_Ended] = []
         self._known: dict[str, dict[str, _Asking]] = defaultdict(dict)
         """Test function -> what its tests ask for, as far as any of them came to it."""
@@ -148,12 +172,17 @@ class Observations:
     def add(self, result: TestRecord) -> None:
         """Take in one result of a report, or one of the tests that are missing from it."""
         test = result.test.partition("[")[0]
-        keys = [self._ask(sample) for sample in result.samples]
-        others = [self._ask(question) for question in result.questions]
+        unnamed = _Unnamed(result.test)
+        keys = [self._ask(sample, unnamed) for sample in result.samples]
+        others = [self._ask(question, unnamed) for question in result.questions]
         labels = {key[0]: key for key in (*keys, *others)}
         own: Key = (keys or others or [(result.question_id or result.test, "")])[0]
         found: list[Entry] = []
         for score in result.scores:
+            if score.setup is not None:
+                scale = score.setup.scale(score.metric)
+                known = self.scales.setdefault(score.metric, scale)
+                self.scales[score.metric] = scale if known == scale else None
             place = score.sample
             key = keys[place] if place is not None and place < len(keys) else own
             entries = list(self._entries(score, key, labels, test))
@@ -197,6 +226,17 @@ class Observations:
         """Tests that were chosen away."""
         return sum(ended.why == DESELECTED for ended in self._ended)
 
+    @property
+    def metrics(self) -> set[str]:
+        return {entry.metric for entry in self.entries}
+
+    def why_without(self, key: Key) -> str | None:
+        """Why a question that was asked may have no score: how its test ended; None where it was not asked."""
+        for ended in self._ended:
+            if any(each[0] == key[0] or (key[1] and each[1] == key[1]) for each in ended.keys):
+                return ended.why
+        return NOT_MEASURED if key in self.asked else None
+
     def sample(self, rule: Rule) -> Sample:
         """What ``rule`` is about."""
         if rule.quantity == "latency":
@@ -218,11 +258,15 @@ class Observations:
     def with_values(self, values: Mapping[tuple[str, Key], tuple[float, bool]]) -> Observations:
         """A copy in which these questions have other scores: (metric, question) -> (score, whether it passed)."""
         found = Observations()
+        # A sample without an id may be told apart by its test here, and is not in the variants made of it.
+        by_text = {(metric, key[1]): value for (metric, key), value in values.items() if key[1]}
         found.asked, found._ended, found._known = self.asked, self._ended, self._known
+        found.scales = self.scales
         found.costs, found.unpriced = self.costs, self.unpriced
         found.entries = [
-            replace(entry, value=changed[0], passed=changed[1], error=None, votes=None)
-            if (changed := values.get((entry.metric, entry.key))) is not None
+            replace(entry, value=changed[0], passed=changed[1], error=None, undefined=False, votes=None)
+            if (changed := values.get((entry.metric, entry.key), by_text.get((entry.metric, entry.key[1]))))
+            is not None
             else entry
             for entry in self.entries
         ]
@@ -244,9 +288,11 @@ class Observations:
 
     # Inside
 
-    def _ask(self, question: SampleRecord | QuestionRecord) -> Key:
+    def _ask(self, question: SampleRecord | QuestionRecord, unnamed: _Unnamed) -> Key:
         text = question.question
-        key = (question.id if question.id is not None else repr(text[:40]), fingerprint(text))
+        key = (question.id if question.id is not None else unnamed.label(text), fingerprint(text))
+        if question.id is None:
+            self.unnamed.add(key)
         known = self.asked.get(key)
         if known is None:
             grades = question.relevant_ids or {}
@@ -268,17 +314,19 @@ class Observations:
 
     def _entries(self, score: ScoreRecord, key: Key, labels: Mapping[str, Key], test: str) -> Iterator[Entry]:
         metric, tier, details, whole_set = score.metric, score.tier, score.details, score.sample is None
-        common: dict[str, Any] = {"judge": score.judge, "embedder": score.embedder}
+        common: dict[str, Any] = {"judge": score.judge, "embedder": score.embedder, "setup": score.setup}
         if whole_set and isinstance(details.get("values"), Mapping):
             for label, value in details["values"].items():
                 yield Entry(labels.get(label, (label, "")), metric, tier, test, _finite(value), **common)
-            unscored = details.get("unscored")
+            unscored, undefined = details.get("unscored"), details.get("undefined") or ()
             for label, code in unscored.items() if isinstance(unscored, Mapping) else ():
-                yield Entry(labels.get(label, (label, "")), metric, tier, test, error=str(code), **common)
+                key = labels.get(label, (label, ""))
+                yield Entry(key, metric, tier, test, error=str(code), undefined=label in undefined, **common)
             return
         value, error = _finite(score.value), None
         if value is None:
             error = (score.error.code or score.error.type) if score.error is not None else "no score"
+            common["undefined"] = score.error is not None and score.error.type == "UndefinedScore"
         if whole_set and value is None and labels:
             for each in labels.values():
                 yield Entry(each, metric, tier, test, error=error, **common)
@@ -344,6 +392,22 @@ def _tier(metric: str) -> str:
         return ""
 
 
+class _Unnamed:
+    """Labels of the samples of one result that have no id: two of one text are two samples, unless they are of the
+    same place, which several tests or reruns come to.
+    """
+
+    def __init__(self, test: str) -> None:
+        _, bracket, given = test.partition("[")
+        self._place = f" {bracket}{given}" if bracket else ""
+        self._seen: Counter[str] = Counter()
+
+    def label(self, text: str) -> str:
+        self._seen[text] += 1
+        again = f" #{self._seen[text]}" if self._seen[text] > 1 else ""
+        return f"{text[:40]!r}{self._place}{again}"
+
+
 def _finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
@@ -353,6 +417,7 @@ def _finite(value: Any) -> float | None:
 def _values(entries: Sequence[Entry]) -> Sample:
     """The mean of what a question scored; without a score is a question that has none at all."""
     found, sums = Sample(), defaultdict[Key, list[float]](list)
+    failed: set[Key] = set()
     for entry in entries:
         if entry.value is not None:
             sums[entry.key].append(entry.value)
@@ -360,23 +425,24 @@ def _values(entries: Sequence[Entry]) -> Sample:
                 found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
         else:
             found.unscored.setdefault(entry.key, entry.error or "no score")
+            (found.undefined.add if entry.undefined else failed.add)(entry.key)
         if entry.votes is not None:
             passed, cast = found.votes.get(entry.key, (0, 0))
             found.votes[entry.key] = passed + entry.votes[0], cast + entry.votes[1]
-        found.judges |= {entry.judge} if entry.judge else set()
-        found.embedders |= {entry.embedder} if entry.embedder else set()
+        found.note_makers(entry)
+    found.undefined -= failed
     for key, values in sums.items():
         found.values[key] = sum(values) / len(values)
         found.unscored.pop(key, None)
+        found.undefined.discard(key)
     return found
 
 
 def _passes(entries: Sequence[Entry]) -> Sample:
     """1 for a question of which all that was asserted holds, 0 where anything failed."""
-    found = _values([])
+    found = Sample()
     for entry in entries:
-        found.judges |= {entry.judge} if entry.judge else set()
-        found.embedders |= {entry.embedder} if entry.embedder else set()
+        found.note_makers(entry)
         if entry.passed is not None:
             found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
         elif entry.value is None:

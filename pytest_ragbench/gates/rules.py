@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,7 +86,56 @@ class Rule:
         return f"{self.quantity}[{inside}]" if inside else self.quantity
 
 
-def parse_rules(gates: Mapping[str, Any], *, where: str = "[gates]") -> list[Rule]:
+ScaleOf = Callable[[str], Scale]
+"""Metric -> its range and direction; UsageError where they aren't known."""
+
+
+def registered_scale(metric: str) -> Scale:
+    """The scale of a metric that is registered in this process.
+
+    Raises
+    ------
+    UsageError
+        There is no such metric.
+    """
+    from pytest_ragbench.metrics.registry import find  # registers all of ours, which takes a while
+
+    return find(metric).scale
+
+
+def rules_of(
+    configured: Mapping[str, Any],
+    typed: Sequence[str] = (),
+    *,
+    only_typed: bool = False,
+    scale_of: ScaleOf = registered_scale,
+) -> list[Rule]:
+    """The gates that are held: those typed, and of the configuration those that no typed one replaces by its name.
+
+    Parameters
+    ----------
+    configured
+        ``[gates]``.
+    typed
+        Of the command line.
+    only_typed
+        Leave out the configured ones. What is typed always counts.
+
+    Raises
+    ------
+    UsageError
+        As :func:`parse_rule`.
+    """
+    parsed = [parse_rule(text, scale_of) for text in typed]
+    own = {(rule.name, rule.kind, rule.statistic): rule for rule in parsed}
+    replaced = {rule.name for rule in parsed}
+    others = [] if only_typed else parse_rules(configured, scale_of=scale_of)
+    return [*(rule for rule in others if rule.name not in replaced), *own.values()]
+
+
+def parse_rules(
+    gates: Mapping[str, Any], *, where: str = "[gates]", scale_of: ScaleOf = registered_scale
+) -> list[Rule]:
     """The gates of a configuration: name (with a subset in brackets) to rule.
 
     Raises
@@ -99,24 +148,24 @@ def parse_rules(gates: Mapping[str, Any], *, where: str = "[gates]") -> list[Rul
         if name.partition("[")[0].strip() == "must_pass" and value in (True, "all"):
             text = name.strip()
         elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise UsageError(f"{where} {name}: a rule is a text or a number, got {value!r}; {_HELP}")
+            raise UsageError(f"{where} {name}: a rule is a string or a number, got {value!r}; {_HELP}")
         else:
             text = f"{name} {value}"
         try:
-            rules.append(parse_rule(text))
+            rules.append(parse_rule(text, scale_of))
         except UsageError as error:
             raise UsageError(f"{where} {error}") from None
     return rules
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str, scale_of: ScaleOf = registered_scale) -> Rule:
     """A rule with its name: ``"faithfulness >= 0.85"``.
 
     Raises
     ------
     UsageError
-        Unreadable; a metric or subset that there is not; a threshold out of range, never to be met, with
-        two ends or pointing the wrong way.
+        Unreadable; an unknown metric or subset; a threshold out of range, never to be met, with two ends or
+        pointing the wrong way.
     """
     written = " ".join(text.split())
     match = _LEFT.fullmatch(text)
@@ -128,7 +177,7 @@ def parse_rule(text: str) -> Rule:
         if rest:
             raise UsageError(f"{written!r}: must_pass takes no threshold: each such question has to pass")
         return Rule(written, quantity, "must_pass", Scale("must_pass"), subset)
-    scale = _scale(quantity, written)
+    scale = _scale(quantity, written, scale_of)
     if not rest:
         raise UsageError(f"{written!r}: the rule is missing; {_HELP}")
     if found := _BASELINE.fullmatch(rest):
@@ -184,15 +233,13 @@ def _limited(
     )
 
 
-def _scale(quantity: str, written: str) -> Scale:
+def _scale(quantity: str, written: str, scale_of: ScaleOf) -> Scale:
     if quantity in OF_RUN:
         return OF_RUN[quantity]
     if quantity in GRADES:
         return Scale(quantity)
-    from pytest_ragbench.metrics.registry import find
-
     try:
-        return find(quantity).scale
+        return scale_of(quantity)
     except UsageError as error:
         raise UsageError(
             f"{written!r}: {error}. Of the run: {', '.join(OF_RUN)}, must_pass. A metric of your own must be "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_ragbench.gates.baseline import Baseline, Comparison, compare
+from pytest_ragbench.gates.baseline import MAX_UNPAIRED, Baseline, Comparison, compare, on_no_claims, p_said
 from pytest_ragbench.gates.observations import DESELECTED, NOT_REACHED, Key, Observations, Sample
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.report import GateOutcome, GateRecord
@@ -112,6 +112,8 @@ class Conditions:
 
     max_unscored: float = 0.05
     """Share of the questions (0..1) that may be without a score."""
+    max_unpaired: float = MAX_UNPAIRED
+    """Share of the questions (0..1) that may be scored in one of two runs only."""
     clusters: bool = True
     complete: bool = True
     """False where results were lost or the run ended early."""
@@ -132,6 +134,12 @@ def evaluate(
 
 
 def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verdict:
+    scale = observed.scales.get(rule.quantity, rule.scale)
+    if scale is None:
+        reason = f"tests of {rule.quantity} differ in its range, or in which way is better: its scores have no mean"
+        return Verdict(rule, "UNDECIDED", reason, broken=True)
+    if rule.statistic != "pass_rate" and rule.quantity in observed.scales:
+        rule = replace(rule, scale=scale)  # what the scores say: an option may have turned the metric
     left_out = observed.n_deselected
     if rule.quantity == "cost":
         verdict = _cost(rule, observed)
@@ -164,7 +172,7 @@ def _absolute(rule: Rule, sample: Sample, observed: Observations, conditions: Co
     counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
     if rule.kind == "must_pass" and sample.n_total:
         return _must_pass(rule, sample, counts)
-    if broken := _broken(rule, sample, conditions):
+    if broken := _broken(rule, sample, sample.unscored, conditions):
         value = _value(rule, sample) if sample.values else None
         return Verdict(rule, "UNDECIDED", broken, broken=True, value=value, **counts)
     if rule.kind == "plain":
@@ -174,23 +182,24 @@ def _absolute(rule: Rule, sample: Sample, observed: Observations, conditions: Co
     return _with_bounds(rule, sample, keys, clusters, counts)
 
 
-def _broken(rule: Rule, sample: Sample, conditions: Conditions) -> str:
-    """Why the scores can't carry a verdict at all; empty where they can."""
+def _broken(rule: Rule, sample: Sample, missing: Mapping[Key, str], conditions: Conditions) -> str:
+    """Why the scores can't carry a verdict at all; empty where they can. ``missing``: question -> why it has none."""
     if not sample.n_total:
         what = "question that must pass" if rule.kind == "must_pass" else f"score of {rule.name}"
         return f"the run has no {what}, so there is nothing to decide on"
-    share = len(sample.unscored) / sample.n_total
+    share = len(missing) / sample.n_total
     if not sample.n_scored or share > conditions.max_unscored + TOLERANCE:
         return (
-            f"{len(sample.unscored)} of {sample.n_total} questions have no score ({_why_missing(sample)}); more "
+            f"{len(missing)} of {sample.n_total} questions have no score ({_why_missing(missing)}); more "
             f"than {conditions.max_unscored:.0%} is too many to decide without them"
+            f"{on_no_claims(rule.quantity) if 'no_claims' in missing.values() else ''}"
         )
     return ""
 
 
-def _why_missing(sample: Sample) -> str:
+def _why_missing(missing: Mapping[Key, str]) -> str:
     """``3 skipped, 1 timeout``."""
-    reasons = Counter(sample.unscored.values())
+    reasons = Counter(missing.values())
     return ", ".join(f"{count} {_said(reason)}" for reason, count in sorted(reasons.items()))
 
 
@@ -273,7 +282,7 @@ def _mean_said(rule: Rule, value: float) -> str:
 def _unscored_said(sample: Sample) -> str:
     missing = len(sample.unscored)
     return (
-        f" ({missing} of {sample.n_total} left out, without a score: {_why_missing(sample)})"
+        f" ({missing} of {sample.n_total} left out, without a score: {_why_missing(sample.unscored)})"
         if missing
         else ""
     )
@@ -343,14 +352,16 @@ def _few(names: Sequence[str]) -> str:
 
 def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Conditions) -> Verdict:
     counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
-    if broken := _broken(rule, sample, conditions):
-        return Verdict(rule, "UNDECIDED", broken, broken=True, **counts)
+    value = _value(rule, sample) if sample.values else None
     if conditions.baseline is None:
         reason = "there is no baseline to compare with: give --ragbench-baseline FILE or a branch"
-        return Verdict(rule, "UNDECIDED", reason, broken=True, value=_value(rule, sample), **counts)
+        return Verdict(rule, "UNDECIDED", reason, broken=True, value=value, **counts)
     new = conditions.new or Baseline(observed)
-    found = compare(rule, new, conditions.baseline)
-    value = _value(rule, sample)
+    found = compare(rule, new, conditions.baseline, max_unpaired=conditions.max_unpaired)
+    # A refusal without claims in both runs is the same in both, and not missing.
+    missing = {key: why for key, why in sample.unscored.items() if key not in found.equal}
+    if broken := _broken(rule, sample, missing, conditions):
+        return Verdict(rule, "UNDECIDED", broken, broken=True, value=value, **counts)
     if not found.pairs:
         reason = (
             f"no question with {rule.quantity} is in both runs: {found.differences_said or 'nothing to pair'}"
@@ -383,8 +394,11 @@ def _corrected(verdicts: list[Verdict]) -> list[Verdict]:
             elif dropped:
                 reason = f"{comparison.said}, which chance may explain"
                 verdict = replace(verdict, reason=reason)
-            among = f"; p {p:.3f} among {len(tested)} such rules" if len(tested) > 1 else f"; p {p:.3f}"
-            verdict = replace(verdict, reason=f"{verdict.reason}{among}")
+            if comparison.drop > 0 and comparison.n_changed:
+                among = f" among {len(tested)} such rules" if len(tested) > 1 else ""
+                few = comparison.n_changed < FEWEST
+                said = comparison.chance if few else f"{p_said(p)}{among}"
+                verdict = replace(verdict, reason=f"{verdict.reason}; {said}")
         result[place] = verdict
     return result
 

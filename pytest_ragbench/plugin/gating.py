@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def gates_of(config: pytest.Config, state: RunState) -> RunGates | None:
     """The gates of the configuration and the command line; None where there are neither gates nor a baseline,
-    or no test is run.
+    or no test is run. ``--ragbench-no-gates`` leaves out the configured ones, and never what is typed beside it.
 
     Raises
     ------
@@ -24,26 +24,20 @@ def gates_of(config: pytest.Config, state: RunState) -> RunGates | None:
         An unreadable rule, metric or baseline: before anything is asked.
     """
     typed: list[str] = config.getoption("ragbench_gate") or []
-    unwanted = ("collectonly", "ragbench_no_gates", "ragbench_dry_run")
-    if any(config.getoption(name) for name in unwanted):
+    only_typed = bool(config.getoption("ragbench_no_gates"))
+    if config.getoption("collectonly") or config.getoption("ragbench_dry_run"):
         return None
-    if not typed and not state.is_configured:
+    if not typed and (only_typed or not state.is_configured):
         return None
     try:
         settings = state.settings
         if not (typed or settings.gates or settings.gating.baseline):
             return None
         from pytest_ragbench.gates.deciding import RunGates
-        from pytest_ragbench.gates.rules import parse_rule, parse_rules
+        from pytest_ragbench.gates.rules import rules_of
 
-        rules = {rule.name: rule for rule in parse_rules(settings.gates)}
-        named = {}
-        for text in typed:
-            rule = parse_rule(text)
-            named[rule.name, rule.kind, rule.statistic] = rule
-        replaced = {name for name, *_ in named}
-        chosen = [rule for name, rule in rules.items() if name not in replaced]
-        return RunGates([*chosen, *named.values()], settings.gating, _baseline(state))
+        rules = rules_of(settings.gates, typed, only_typed=only_typed)
+        return RunGates(rules, settings.gating, _baseline(state))
     except RagbenchError as error:
         raise pytest.UsageError(str(error)) from None
 

@@ -133,7 +133,8 @@ class Reports:
     def _baseline(self) -> RunReport | None:
         """The run that this one is held against, for its answers; the gates have read it before."""
         given = self._state.settings.gating.baseline
-        if not given or self._config.getoption("ragbench_no_gates"):
+        left_out = self._config.getoption("ragbench_no_gates") and not self._config.getoption("ragbench_gate")
+        if not given or left_out:
             return None
         from pytest_ragbench.report.earlier import find_report
 

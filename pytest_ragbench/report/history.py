@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.reading import report_from
-from pytest_ragbench.report.writing import to_json
+from pytest_ragbench.report.writing import as_dict, to_json
 from pytest_ragbench.text import detect_language
 
 _FORMAT = 1
@@ -56,7 +56,8 @@ class History:
                     (keep,),
                 )
             if branch is not None and report.complete and report.results:
-                results = zlib.compress(json.dumps(_scores(report), ensure_ascii=False).encode())
+                kept = {"results": _scores(report.results), "missing": _scores(report.missing)}
+                results = zlib.compress(json.dumps(kept, ensure_ascii=False).encode())
                 base.execute(
                     "INSERT OR REPLACE INTO scores (run, results) VALUES (?, ?)", (report.run.id, results)
                 )
@@ -82,8 +83,10 @@ class History:
             ).fetchone()
         if row is None:
             return None
-        told = {**json.loads(row[0]), "results": json.loads(zlib.decompress(row[1]))}
-        return report_from(told, name=str(self.path))
+        kept = json.loads(zlib.decompress(row[1]))
+        # Earlier versions kept the results alone.
+        told = kept if isinstance(kept, dict) else {"results": kept}
+        return report_from({**json.loads(row[0]), **told}, name=str(self.path))
 
     def branches(self) -> list[str]:
         """Those that :meth:`last` knows a run of, the latest first."""
@@ -168,7 +171,7 @@ class HistoryReport:
 
 _ASKED = ("id", "tags", "must_pass", "session", "cluster", "file", "relevant_ids", "latency", "cached")
 _SCORED = ("metric", "tier", "sample", "value", "threshold", "passed", "judge", "embedder")
-_DETAILS = ("values", "unscored", "votes", "votes_passed")
+_DETAILS = ("values", "unscored", "undefined", "votes", "votes_passed")
 
 
 def _has_scores(base: sqlite3.Connection) -> bool:
@@ -183,11 +186,11 @@ def _without_texts(report: RunReport) -> RunReport:
         mutations = replace(
             mutations, metrics=tuple(replace(each, survivors=()) for each in mutations.metrics)
         )
-    return replace(report, results=(), mutations=mutations)
+    return replace(report, results=(), missing=(), mutations=mutations)
 
 
-def _scores(report: RunReport) -> list[dict[str, Any]]:
-    """The results of a run with nothing in them but what a baseline needs."""
+def _scores(results: Sequence[TestRecord]) -> list[dict[str, Any]]:
+    """Results with nothing in them but what a baseline needs."""
 
     def asked(question: SampleRecord | QuestionRecord) -> dict[str, Any]:
         told = {name: getattr(question, name) for name in _ASKED}
@@ -197,6 +200,8 @@ def _scores(report: RunReport) -> list[dict[str, Any]]:
     def scored(score: ScoreRecord) -> dict[str, Any]:
         told: dict[str, Any] = {name: getattr(score, name) for name in _SCORED}
         told["details"] = {name: score.details[name] for name in _DETAILS if name in score.details}
+        told["setup"] = score.setup and as_dict(score.setup)
+        told["usage"] = {"calls": score.usage.calls, "cost": score.usage.cost}
         told["error"] = score.error and {"type": score.error.type, "code": score.error.code}
         return told
 
@@ -206,9 +211,10 @@ def _scores(report: RunReport) -> list[dict[str, Any]]:
             "outcome": result.outcome,
             "kind": result.kind,
             "question_id": result.question_id,
+            "metrics": list(result.metrics),
             "samples": [asked(sample) for sample in result.samples],
             "questions": [asked(question) for question in result.questions],
             "scores": [scored(score) for score in result.scores],
         }
-        for result in report.results
+        for result in results
     ]

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from pytest_ragbench.model.report import ReplyRecord, RunInfo, RunReport, ScoreRecord
+from pytest_ragbench.model.report import ReplyRecord, RunInfo, RunReport, ScoreRecord, TestRecord
 
 ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error")
 """The other fields are written where there is a value."""
@@ -18,7 +18,8 @@ AT_TIMES: Mapping[type, tuple[str, ...]] = {
     RunInfo: ("shards",),
     ScoreRecord: ("setup", "replies"),
     ReplyRecord: ("cut", "task", "judge", "vote", "cached"),
-    RunReport: ("baseline", "preflight", "mutations"),
+    TestRecord: ("metrics", "reruns"),
+    RunReport: ("missing", "not_chosen", "baseline", "preflight", "mutations"),
 }
 """Fields that are written only where they say something."""
 
@@ -102,5 +103,6 @@ _LEFT_OUT: Mapping[type, Callable[[Any], Collection[str]]] = {
     ScoreRecord: _of_a_score,
     ReplyRecord: _where_empty,
     RunInfo: _where_empty,
+    TestRecord: _where_empty,
     RunReport: _of_a_report,
 }

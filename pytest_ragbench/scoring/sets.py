@@ -342,6 +342,7 @@ def _total(
             "max": max(values),
             "values": {part.given.label: each.value for part, each in scores},
             "unscored": {label: error.code for label, error in failed.items()},
+            "undefined": [label for label, error in failed.items() if isinstance(error, UndefinedScore)],
         },
     )
 

@@ -258,6 +258,13 @@ class GatingSettings(Section):
         allow_inf_nan=False,
         description="Share of the questions that may be without a score; above it a gate can't decide.",
     )
+    max_unpaired: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of the questions that may be in one of two runs only; above it they aren't compared.",
+    )
     clusters: bool = Field(
         default=True,
         description="Questions with the same cluster or relevant document count as one cluster.",

@@ -91,5 +91,5 @@ def test_a_table_of_gates() -> None:
         "must_pass[lang=ja]",
         "pass_rate[lang=ja]",
     ]
-    with pytest.raises(UsageError, match=r"\[gates\].*faithfulness.*a text or a number"):
+    with pytest.raises(UsageError, match=r"\[gates\].*faithfulness.*a string or a number"):
         parse_rules({"faithfulness": True})

@@ -13,11 +13,12 @@ import pytest
 
 from pytest_ragbench.gates.baseline import Baseline, compare_all
 from pytest_ragbench.gates.observations import Observations
-from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.rules import Rule, parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import QuestionRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.scores import Usage
+from pytest_ragbench.model.thresholds import Scale
 from pytest_ragbench.report.earlier import read_baseline
 from tests.gates.runs import report, result, run
 
@@ -296,19 +297,172 @@ def test_regression_rules_share_their_error() -> None:
     assert verdicts[0].p_holm == 0.0625
 
 
-def test_a_changed_question_set_is_not_comparable() -> None:
+def test_a_question_added_or_dropped_leaves_the_others_comparable() -> None:
     old = run([0.9] * 10)
-    [added] = paired(run([0.9] * 11), old)
-    assert (added.outcome, "1 question added (q10)" in added.reason) == ("UNDECIDED", True)
-    [dropped] = paired(run([0.9] * 8), old)
-    assert "2 questions dropped (q8, q9)" in dropped.reason
-    reworded = [result("q0", {"faithfulness": 0.9}, text="Something else?"), *run([0.9] * 10)[1:]]
-    assert "1 question reworded (q0)" in paired(reworded, old)[0].reason
+    for new, said in (
+        (run([0.9] * 11), "1 question added (q10)"),
+        (run([0.9] * 8), "2 questions dropped (q8, q9)"),
+        (
+            [result("q0", {"faithfulness": 0.9}, text="Something else?"), *run([0.9] * 10)[1:]],
+            "1 question reworded (q0)",
+        ),
+    ):
+        [verdict] = paired(new, old)
+        assert verdict.comparison is not None
+        assert (verdict.outcome, verdict.comparison.notes) == ("PASS", (said,))
+    # The drop of the others is seen, whatever the new question came to.
+    [worse] = paired(run([0.5] * 10 + [1.0]), old)
+    assert (worse.outcome, worse.p) == ("FAIL", 1 / 1024)
+    # 3 of 13 are more than a fifth, 2 of 12 are not.
+    [many] = paired(run([0.5] * 13), old)
+    assert (many.outcome, many.broken) == ("UNDECIDED", False)
+    assert "3 questions added (q10, q11, q12); more than 20% are scored in one run only" in many.reason
+    assert paired(run([0.5] * 12), old)[0].outcome == "FAIL"
+    [allowed] = evaluate(
+        [parse_rule(RULE_4)],
+        Observations(run([0.5] * 13)),
+        Conditions(baseline=Baseline(Observations(old)), max_unpaired=0.3),
+    )
+    assert allowed.outcome == "FAIL"
+
+
+def test_a_question_whose_id_changed_is_found_by_its_text() -> None:
+    old = run([0.9] * 10)
     renamed = [result("new name", {"faithfulness": 0.9}, text="What is q0?"), *run([0.9] * 10)[1:]]
     [verdict] = paired(renamed, old)
     assert verdict.outcome == "PASS"
     assert verdict.comparison is not None
     assert verdict.comparison.notes == ("1 question renamed (new name)",)
+
+
+def test_questions_that_failed_are_not_called_added() -> None:
+    failed = [result(f"q{n}", {"faithfulness": None}, outcome="error", kind="judge") for n in range(2)]
+    early = [result("q2", {}, outcome="error", kind="endpoint", test="test_a.py::test_other")]
+    whole = run([0.9] * 10)
+    [verdict] = paired(whole, [*failed, *early, *whole[3:]])
+    assert verdict.comparison is not None
+    assert verdict.comparison.differences == (
+        "2 questions without a score in the baseline (timeout) (q0, q1), 1 question without a score in the baseline "
+        "(the service failed) (q2); more than 20% are scored in one run only",
+    )
+
+
+def refusals(values: Sequence[float], n: int = 4) -> list[TestRecord]:
+    """Answers of which the last ``n`` are refusals without claims."""
+    error = ErrorRecord(type="UndefinedScore", code="no_claims")
+    records = [
+        result(f"r{place}", {"faithfulness": None}, outcome="error", kind="undefined") for place in range(n)
+    ]
+    return [
+        *run(values),
+        *(replace(each, scores=(replace(each.scores[0], error=error),)) for each in records),
+    ]
+
+
+def test_refusals_without_claims_in_both_runs_are_equal_and_not_missing() -> None:
+    good = refusals([1.0] * 8)
+    [same] = paired(good, good)
+    assert (same.outcome, same.broken) == ("PASS", False)
+    assert "8 questions, 0 of them changed, 4 more without a value in both" in same.reason
+    [fallen] = paired(refusals([0.0] * 8), good)
+    assert (fallen.outcome, fallen.p) == ("FAIL", 1 / 256)
+    # One that is a refusal in one of the runs only has no score there.
+    [more] = paired(refusals([1.0] * 4, 8), good)
+    assert (more.outcome, more.broken) == ("UNDECIDED", True)
+    assert "on_no_claims" in more.reason
+    # A judge that is down in both is no such answer.
+    down = [*run([1.0] * 8), *run([None] * 12)[8:]]
+    assert paired(down, down)[0].broken
+
+
+def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
+    def unnamed(values: Sequence[float], test: str = "test_a.py::test_it") -> list[TestRecord]:
+        found = [
+            result(f"{n}", {"faithfulness": value}, text="What?", test=test) for n, value in enumerate(values)
+        ]
+        return [replace(each, samples=(replace(each.samples[0], id=None),)) for each in found]
+
+    verdict = gate("faithfulness mean >= 0.5", unnamed([1.0, 0.0, 0.2]))
+    assert (verdict.n_scored, verdict.value) == (3, pytest.approx(0.4))
+    # The same sample in two tests is one question, and so is a rerun.
+    assert (
+        gate("faithfulness mean >= 0.5", [*unnamed([1.0]), *unnamed([0.0], "test_a.py::test_two")]).n_scored
+        == 1
+    )
+    [found] = compare_all(
+        Baseline(Observations(unnamed([0.1, 1.0]))), Baseline(Observations(unnamed([0.9, 1.0])))
+    )
+    assert (found.n_changed, found.notes) == (1, ())
+
+
+def test_too_few_questions_are_said_in_words() -> None:
+    [found] = compare_all(Baseline(Observations(run([1.0, 0.5]))), Baseline(Observations(run([0.0, 0.5]))))
+    assert "0.500 better, over 2 questions, 1 of them changed; too few questions to tell" in next(
+        found.lines()
+    )
+    [found] = compare_all(Baseline(Observations(run([0.9] * 6))), Baseline(Observations(run([0.5] * 6))))
+    assert "better, over 6 questions, 6 of them changed; p 0.016 (sign flips)" in next(found.lines())
+    [better] = paired(run([1.0]), run([0.0]))
+    assert (better.outcome, "p 1.000" in better.reason) == ("PASS", False)
+
+
+def configured(values: Sequence[float], *answered: str, **setup: Any) -> Observations:
+    return Observations(set_up(values, *answered, **setup))
+
+
+def set_up(values: Sequence[float], *answered: str, **setup: Any) -> list[TestRecord]:
+    """Scores with what was configured; who answered takes turns."""
+    made = SetupRecord(**{"low": 0.0, "high": 1.0, "judge": "grader", **setup})
+    records = [
+        result(f"q{n}", {"m": value}, judge=answered[n % len(answered)] if answered else "grader")
+        for n, value in enumerate(values)
+    ]
+    return [replace(each, scores=(replace(each.scores[0], setup=made),)) for each in records]
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "said"),
+    [
+        ({"judge": "b"}, {"judge": "a"}, "the judge was a and is b"),
+        ({"embedder": "b"}, {"embedder": "a"}, "the embedder was a and is b"),
+        ({"options": {"mode": '"x"'}}, {}, 'the option mode was unset and is "x"'),
+        ({"direction": "lower"}, {}, "what is better was higher and is lower"),
+        ({"high": 5.0}, {}, "the range was 0..1 and is 0..5"),
+        ({"judge": None}, {}, ""),
+    ],
+)
+def test_what_was_configured_makes_runs_comparable(new: Any, old: Any, said: str) -> None:
+    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
+    [verdict] = evaluate(
+        [rule], configured([0.5] * 8, **new), Conditions(baseline=Baseline(configured([0.5] * 8, **old)))
+    )
+    assert (verdict.outcome, said in verdict.reason) == ("UNDECIDED" if said else "PASS", True)
+
+
+def test_who_answered_does_not_make_runs_incomparable() -> None:
+    cascade = "grader, near the threshold strict (within 0.1)"
+    old = configured([0.9] * 8, "grader", judge=cascade)
+    new = configured([0.7] * 8, "grader", "strict, after grader", judge=cascade)
+    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
+    [verdict] = evaluate([rule], new, Conditions(baseline=Baseline(old)))
+    assert (verdict.outcome, verdict.p) == ("FAIL", 1 / 256)
+
+
+def test_which_way_is_better_comes_with_the_scores() -> None:
+    old, new = (configured([value] * 8, direction="lower") for value in (0.3, 0.5))
+    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
+    [verdict] = evaluate([rule], new, Conditions(baseline=Baseline(old)))
+    assert (verdict.outcome, "0.200 worse" in verdict.reason) == ("FAIL", True)
+    [found] = compare_all(Baseline(new), Baseline(old))
+    assert "0.200 worse" in next(found.lines())
+    # An earlier version's report does not say it, and nothing is guessed.
+    [found] = compare_all(*(Baseline(Observations(run([value] * 8, "m"))) for value in (0.5, 0.3)))
+    lines = list(found.lines())
+    assert lines[0] == "m: 0.500 after 0.300, 0.200 higher, over 8 questions, 8 of them changed"
+    assert "which way m is better is in neither report" in lines[1]
+    mixed = Observations([*set_up([1.0]), *set_up([0.0], direction="lower")])
+    [verdict] = evaluate([rule], mixed, Conditions(baseline=Baseline(old)))
+    assert (verdict.outcome, verdict.broken) == ("UNDECIDED", True)
 
 
 def test_another_judge_prompt_or_embedder_is_not_comparable() -> None:

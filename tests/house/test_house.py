@@ -138,7 +138,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 559}
+LONGER = {"model/report.py": 575}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

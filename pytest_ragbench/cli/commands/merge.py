@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+from pytest_ragbench.gates.baseline import scales_of
 from pytest_ragbench.gates.deciding import RunGates
-from pytest_ragbench.gates.rules import Rule, parse_rule, parse_rules
+from pytest_ragbench.gates.observations import Observations
+from pytest_ragbench.gates.rules import rules_of
 from pytest_ragbench.metrics.registry import TIERS
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.earlier import read_baseline
-from pytest_ragbench.report.merging import merge, read_shards, summary_of
+from pytest_ragbench.report.merging import Shard, merge, read_shards, summary_of
 from pytest_ragbench.report.summary import call_lines, table
 from pytest_ragbench.report.writing import as_dict
 from pytest_ragbench.settings import Settings
@@ -45,7 +47,9 @@ from pytest_ragbench.settings import Settings
     metavar="FILE|REF",
     help="A report to compare with, or a branch that the history has a run of.",
 )
-@click.option("--no-gates", is_flag=True, help="Leave out the gates of the configuration.")
+@click.option(
+    "--no-gates", is_flag=True, help="Leave out the gates of the configuration; those of --gate count."
+)
 @json_option
 def command(
     reports: tuple[Path, ...], output: Path | None, shards: int | None, newest: bool, mixed: bool,
@@ -62,8 +66,9 @@ def command(
       ragbench merge shard1.json shard2.json --shards 2 -o merged.json
     """
     settings = settings_of({})
-    held = _gates(settings, [] if no_gates else _rules(settings, gates), baseline)
-    merged = merge(read_shards(reports), newest=newest, expected=shards, mixed=mixed, gates=held)
+    read = read_shards(reports)
+    held = _gates(settings, gates, baseline, no_gates, read)
+    merged = merge(read, newest=newest, expected=shards, mixed=mixed, gates=held)
     data = as_dict(merged)
     if output is not None:
         output.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -75,24 +80,19 @@ def command(
     return merged.exit_code or 0
 
 
-def _gates(settings: Settings, rules: list[Rule], baseline: str | None) -> RunGates | None:
-
-    old = baseline or settings.gating.baseline
-    if not rules and not old:
-        return None
+def _gates(
+    settings: Settings, typed: Sequence[str], baseline: str | None, no_gates: bool, shards: Sequence[Shard]
+) -> RunGates | None:
+    given = baseline or settings.gating.baseline
     history = Path(settings.history).expanduser() if settings.history else None
-    return RunGates(rules, settings.gating, read_baseline(old, history=history) if old else None)
-
-
-def _rules(settings: Settings, typed: tuple[str, ...]) -> list[Rule]:
-
-    own = [parse_rule(text) for text in typed]
-    names = {rule.name for rule in own}
-    return [rule for rule in parse_rules(settings.gates) if rule.name not in names] + own
+    old = read_baseline(given, history=history) if given else None
+    seen = Observations(result for shard in shards for result in shard.report.results)
+    scale_of = scales_of(seen, *([old.observed] if old else []))
+    rules = rules_of(settings.gates, typed, only_typed=no_gates, scale_of=scale_of)
+    return RunGates(rules, settings.gating, old) if rules or old else None
 
 
 def _shown(merged: RunReport, lines: list[str], output: Path | None) -> Iterator[str]:
-
     summary = summary_of(merged)
     if summary.rows:
         yield from table(summary.ordered_rows(TIERS), summary.bands())
