@@ -117,11 +117,11 @@ class Conditions:
     clusters: bool = True
     complete: bool = True
     """False where results were lost or the run ended early."""
-    not_chosen: tuple[str, ...] = ()
-    """Test files that ask for metrics and were left out of the run."""
     baseline: Baseline | None = None
     new: Baseline | None = None
     """This run, as the baseline of a later one."""
+    not_chosen: tuple[str, ...] = ()
+    """Test files that ask for metrics and were left out of the run."""
 
 
 def evaluate(
