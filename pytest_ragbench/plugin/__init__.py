@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.plugin import collecting, outcomes
+from pytest_ragbench.plugin.collected import collected_of
 from pytest_ragbench.plugin.fixtures import (
     _ragbench,
     embedder,
@@ -83,11 +84,17 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     return collected
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("ragbench_tier"):
-        from pytest_ragbench.plugin.tiers import select
+# Outermost, to see the tests before anybody chooses among them, and what is left of them.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    with collected_of(config).choosing(items):
+        if config.getoption("ragbench_tier"):
+            from pytest_ragbench.plugin.tiers import select
 
-        select(config, items)
+            select(config, items)
+        return (yield)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -102,12 +109,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     collecting.parametrize(metafunc)
 
 
-@pytest.hookimpl(wrapper=True)
+# Innermost: before --lf takes out what did not fail.
+@pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
     collecting.label(collector, report)
+    collected_of(collector.config).see(collector, report)
     return report
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,12 @@ from _pytest._code.code import (
 
 from pytest_ragbench.clean import clean
 from pytest_ragbench.model import errors
+from pytest_ragbench.plugin.collected import (
+    collected_of,
+    has_questions,
+    metrics_asked,
+    questions_asked,
+)
 from pytest_ragbench.plugin.state import RESULTS, STATE
 
 if TYPE_CHECKING:
@@ -54,6 +61,8 @@ class PhaseOutcome:
     record: TestRecord | None = None
     evidence: str | None = None
     """What passing scores rest on, where that is to be shown."""
+    collected: Sequence[Any] = ()
+    """From a worker, once: records of the tests that it has collected."""
 
     def to_json(self) -> str:
         from pytest_ragbench.report.writing import to_json
@@ -130,15 +139,21 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     state = item.config.stash[STATE]
     results = item.stash.get(RESULTS, [])
     usage, warnings = state.new_usage(), state.new_warnings()
-    asks = bool({"rag_sample", "rag_samples"} & set(getattr(item, "fixturenames", ())))
-    if kind is None and not results and not usage and not warnings and not asks:
+    told = [] if state.is_controller else collected_of(item.config).tell_once()
+    fails = phase != "teardown" and report.outcome != "passed"
+    asks = collected_of(item.config).asks(item) if fails else has_questions(item)
+    if kind is None and not results and not usage and not warnings and not asks and not told:
         return
     from pytest_ragbench.report.records import properties, record_of
 
     record, evidence = None, None
-    if phase == "call" or (phase == "setup" and not report.passed) or results or kind:
+    if (asks and (phase == "call" or fails)) or results or kind:
         limit = state.settings.report_replies if results else 0
-        record = record_of(item, report, error, kind, results, reply_limit=limit)
+        collected = questions_asked(item) if fails and asks else ()
+        metrics = metrics_asked(item) if fails and asks else ()
+        record = record_of(
+            item, report, error, kind, results, reply_limit=limit, collected=collected, metrics=metrics
+        )
         if report.passed and results and item.config.getoption("ragbench_verbose"):
             from pytest_ragbench.assertions.failure import evidence_text
 
@@ -154,7 +169,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         report.user_properties = list(item.user_properties)
         state.take_results(results)
         results.clear()
-    outcome = PhaseOutcome(kind, usage, warnings, record, evidence)
+    outcome = PhaseOutcome(kind, usage, warnings, record, evidence, told)
     # Text crosses to the controller ten times as fast as what it is made of.
     report.ragbench = outcome if state.is_controller else outcome.to_json()  # type: ignore[attr-defined]
 

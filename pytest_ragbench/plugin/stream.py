@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.plugin.collected import Missing, collected_of
 from pytest_ragbench.plugin.outcomes import PhaseOutcome
 from pytest_ragbench.plugin.reports import Reports, run_info
 from pytest_ragbench.plugin.state import RunState
@@ -22,7 +24,7 @@ from pytest_ragbench.plugin.state import RunState
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+    from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
     from pytest_ragbench.report.kept import KeptResults
     from pytest_ragbench.report.totals import Totals
@@ -68,6 +70,8 @@ class RunResults:
         self._totals: Totals | None = None
         self._worse: WorseAnswers | None = None
         self._kept: KeptResults | None = None
+        self._missing = Missing()
+        self._crashed = False
 
     # What comes in
 
@@ -110,12 +114,19 @@ class RunResults:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call"):  # the last report of a test, or that of a crashed worker
             self.reported.add(report.nodeid)
+            if report.when != "teardown":
+                self._crashed = True
+                self._missing.ended(report.nodeid, "crashed")
         outcome = PhaseOutcome.of(report)
         rerun = getattr(report, "outcome", None) == "rerun"
         if report.failed and not rerun:
             self._count_failure(outcome.kind if outcome else None)
+        if not rerun and report.outcome != "passed" and report.when in ("setup", "call"):
+            skipped: Outcome = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+            self._missing.ended(report.nodeid, skipped if report.skipped else "error")
         if outcome is None:
             return
+        self._missing.told(outcome.collected)
         report.ragbench = None  # type: ignore[attr-defined]  # pytest keeps all reports until the end
         self.take_rest(outcome.usage, outcome.warnings)
         if rerun:
@@ -124,6 +135,7 @@ class RunResults:
             self._evidence.append((report.nodeid, outcome.evidence))
         if outcome.record is not None:
             self._totals = self._totals or _new_totals()
+            self._missing.add(outcome.record)
             for consumer in self._consumers():
                 consumer.add(outcome.record)
 
@@ -211,9 +223,11 @@ class RunResults:
         """What is known of the run before its consumers fill in the rest."""
         from pytest_ragbench.model.report import RunReport
 
+        missing = self._missing.tests(collected_of(self.config), self.lost) if self._runs_tests else ()
         return RunReport(
             run=self._info(),
-            complete=not self._ended_early and not self.lost,
+            complete=not self._ended_early and not self.lost and not self._crashed,
+            missing=tuple(missing),
             exit_code=exit_code,
             finished=time.time(),
             lost=tuple(sorted(self.lost)),
@@ -231,14 +245,18 @@ class RunResults:
         return RunInfo(id=self.state.run_id, started=self._started)
 
     @property
-    def lost(self) -> set[str]:
-        """Tests that a worker collected and nobody reported."""
-        return self.expected - self.reported
+    def _runs_tests(self) -> bool:
+        return not any(self.config.getoption(name) for name in ("collectonly", "ragbench_dry_run"))
+
+    @cached_property
+    def lost(self) -> Set[str]:
+        """At the end of the run: tests that a worker collected, or that ask for metrics, and nobody reported."""
+        return (self.expected - self.reported) | set(collected_of(self.config).unheard(self.reported))
 
     def _exit_code(self, given: int) -> int:
         """Pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
         green = given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if green and self.lost and not self.config.getoption("collectonly"):
+        if green and self.lost and self._runs_tests:
             return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self._kinds) and not self._other_failures
         # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.
@@ -253,8 +271,8 @@ class RunResults:
             terminalreporter.line(line)  # commands, which GitHub reads wherever they stand
         if any((self._totals, self._gates, self._worse)):
             self._show(terminalreporter, [line for line in written if not line.startswith("::")])
-        if not (self._ended_early or self.config.getoption("collectonly")):
-            _show_lost(terminalreporter, self.lost, len(self.expected))
+        if not self._ended_early and self._runs_tests:
+            _show_lost(terminalreporter, self.lost, max(len(self.expected), len(self.reported | self.lost)))
 
     def _show(self, out: pytest.TerminalReporter, written: list[str]) -> None:
         from pytest_ragbench.plugin import terminal

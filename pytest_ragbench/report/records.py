@@ -51,8 +51,20 @@ def record_of(
     results: Sequence[Result],
     *,
     reply_limit: int = 0,
+    collected: Sequence[Any] = (),
+    metrics: tuple[str, ...] = (),
 ) -> TestRecord:
-    """What a test found out; ``reply_limit``: characters of each of the judge's replies, 0: none."""
+    """What a test found out.
+
+    Parameters
+    ----------
+    reply_limit
+        Characters of each of the judge's replies that are kept; 0: none.
+    collected
+        The questions that the test is about, where its fixtures may not have been set up.
+    metrics
+        Those that it asks for, where it may not have come to them.
+    """
     samples = list(
         {id(result.sample): result.sample for result in results if result.sample is not None}.values()
     )
@@ -71,12 +83,15 @@ def record_of(
         duration=float(report.duration),
         question_id=plain(question_id),
         samples=tuple(_sample(sample) for sample in samples),
-        questions=tuple(_question(each) for each in _not_shown(funcargs, question, samples)),
+        questions=tuple(question_record(each) for each in _not_shown(funcargs, question, samples, collected)),
+        metrics=metrics,
         scores=tuple(_score(result, places, reply_limit) for result in results),
     )
 
 
-def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[RagSample]) -> list[Any]:
+def _not_shown(
+    funcargs: Mapping[str, Any], question: Any, samples: Sequence[RagSample], collected: Sequence[Any]
+) -> list[Any]:
     """Questions and samples that the test is about and ``samples`` lacks: those of a whole set, and one that
     got no answer.
     """
@@ -86,6 +101,8 @@ def _not_shown(funcargs: Mapping[str, Any], question: Any, samples: Sequence[Rag
         found += [answers.get(each.id, each) for each in whole.questions]
     if isinstance(question, Question):
         found.append(question)
+    if not found:
+        found += collected
     shown = {sample.id for sample in samples}
     return [each for each in found if each.id not in shown]
 
@@ -114,7 +131,8 @@ def _sample(sample: RagSample) -> SampleRecord:
     )
 
 
-def _question(question: Any) -> QuestionRecord:
+def question_record(question: Any) -> QuestionRecord:
+    """Of a question, or of a sample without its answer."""
     relevant = question.relevant_ids
     return QuestionRecord(
         **_fields(question, _OF_BOTH),
