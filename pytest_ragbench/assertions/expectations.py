@@ -17,6 +17,7 @@ from pytest_ragbench.judge import local
 from pytest_ragbench.model.errors import QualityFailure, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
+from pytest_ragbench.text import is_blank
 
 
 def as_list(value: Any) -> Any:
@@ -25,7 +26,7 @@ def as_list(value: Any) -> Any:
 
 
 def _not_blank(texts: tuple[str, ...]) -> tuple[str, ...]:
-    if not texts or not all(text.strip() for text in texts):
+    if not texts or any(map(is_blank, texts)):
         raise ValueError("must be a string, or a list of strings, none of them blank")
     return texts
 

@@ -8,6 +8,7 @@ from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.scoring.results import Result
+from pytest_ragbench.text import is_blank
 
 _LABEL = 11
 _LONG = 2000
@@ -39,8 +40,7 @@ def failure_text(
     lines += _field("question", sample.question + where)
     if sample.id is not None:
         lines += _field("id", sample.id)
-    if sample.answer is not None:
-        lines += _field("answer", sample.answer or "(empty)")
+    lines += _answer(sample)
     if sample.reference is not None:
         lines += _field("reference", sample.reference)
     for miss, score in scored:
@@ -60,7 +60,7 @@ def evidence_text(results: Sequence[Result]) -> str:
     for sample in samples.values():
         if sample is not None:
             lines += _field("question", sample.question)
-            lines += _field("answer", sample.answer or "(empty)") if sample.answer is not None else []
+            lines += _answer(sample)
         own = [(each, each.score) for each in results if each.sample is sample and each.score is not None]
         for result, score in own:
             wanted = f", wanted {result.threshold}" if result.threshold else ""
@@ -76,6 +76,12 @@ def _judges(scores: Iterable[Score]) -> list[str]:
     """Who judged; two grades of one call are said once."""
     blocks = dict.fromkeys(tuple(_judge(score)) for score in scores)
     return [line for block in blocks for line in block]
+
+
+def _answer(sample: RagSample) -> list[str]:
+    if sample.answer is None:
+        return []
+    return _field("answer", "(empty)" if is_blank(sample.answer) else sample.answer)
 
 
 def _field(label: str, text: str) -> list[str]:

@@ -11,6 +11,7 @@ from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import ThresholdLike
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
+from pytest_ragbench.text import is_blank
 
 
 def shuffled_contexts(sample: RagSample, seed: int = 0) -> RagSample:
@@ -81,7 +82,7 @@ def assert_same_meaning(
         One of the two has no answer.
     """
     __tracebackhide__ = True
-    if not (original.answer or "").strip():
+    if is_blank(original.answer):
         raise UsageError(f"sample {original.label} has no answer to compare with")
     pair = variant.with_(reference=original.answer, question=original.question, thresholds={})
     return assert_metric(metric, pair, threshold, **options)

@@ -31,7 +31,7 @@ from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
 from pytest_ragbench.settings import Settings
 from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
-from pytest_ragbench.text import detect_language
+from pytest_ragbench.text import detect_language, is_blank
 
 KINDS: Mapping[str, str] = {
     "padded": "padded with neutral words",
@@ -199,14 +199,14 @@ def _text(label: Label) -> str:
 
 
 def _with_text(label: Label, text: str) -> Label | None:
-    if not text.strip() or text.strip() == _text(label).strip():
+    if is_blank(text) or text.strip() == _text(label).strip():
         return None
     return label.model_copy(update={"claim" if label.claim is not None else "answer": text})
 
 
 def _padded(label: Label) -> str:
     text = _text(label)
-    if not text.strip():
+    if is_blank(text):
         return text
     words = language(label.lang or detect_language(text), DEFAULT).rules(NeutralWords)
     if not words.before_claim:

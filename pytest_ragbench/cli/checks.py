@@ -19,6 +19,7 @@ from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.questions import load_questions
+from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
@@ -201,9 +202,10 @@ def _service(settings: Settings, engine: Engine, question: str, offline: bool) -
         return
     sample = engine.wait(retriever.ask(Question(id="doctor", question=question)))
     parts = [f"answered in {sample.latency or 0:.2f} s"]
-    parts.append(f"answer of {len(sample.answer)} letters" if sample.answer else "no answer")
+    answer = None if is_blank(sample.answer) else sample.answer
+    parts.append(f"answer of {len(answer)} letters" if answer else "no answer")
     parts.append("no chunks" if sample.contexts is None else f"{len(sample.contexts)} chunks")
     parts.append("with ids" if sample.context_ids else "without ids")
-    lacking = sample.contexts is None or not sample.answer
+    lacking = sample.contexts is None or answer is None
     advice = "map the reply: [rag.reply] answer, contexts (docs/rag-service.md)" if lacking else ""
     yield Check("service", "warning" if lacking else "ok", ", ".join(parts), advice)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_ragbench.model.errors import EmbeddingError, UsageError
+from pytest_ragbench.text import is_blank
 
 Vectors = npt.NDArray[np.float64]
 """One row per text, shape (n, d), float64."""
@@ -54,7 +55,7 @@ def checked_texts(texts: Sequence[str], name: str) -> list[str]:
     for number, text in enumerate(items):
         if not isinstance(text, str):
             raise UsageError(f"{name}: text {number} is a {type(text).__name__}, not a string")
-        if not text.strip():
+        if is_blank(text):
             raise EmbeddingError(f"{name}: text {number} is blank, and has no embedding", code="blank")
     return items
 

@@ -14,6 +14,7 @@ from pytest_ragbench.judge.tasks import CheckCase, Kind, Rephrase, WriteCases, W
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.questions import ids
+from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
@@ -193,7 +194,7 @@ async def paraphrases(questions: Sequence[Question], judge: Judge, *, count: int
     answers = await asyncio.gather(*(judge.ask(Rephrase(each.question, count)) for each in questions))
     found = []
     for question, answered in zip(questions, answers, strict=True):
-        texts = dict.fromkeys(text.strip() for text in answered.reply.questions if text.strip())
+        texts = dict.fromkeys(text.strip() for text in answered.reply.questions if not is_blank(text))
         # Models like to repeat the question as its first variant.
         others = [text for text in texts if _folded(text) != _folded(question.question)][:count]
         for number, text in enumerate(others, start=1):

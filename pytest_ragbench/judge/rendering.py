@@ -20,6 +20,7 @@ from typing import Any
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.tasks.numbered import NumberedTask
 from pytest_ragbench.languages import DEFAULT, catalog, short_code
+from pytest_ragbench.text import is_blank
 
 Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``"""
@@ -158,7 +159,7 @@ def _fenced(data: Mapping[str, Any], nonce: str, labels: Mapping[str, str]) -> s
     blocks = []
     for label, value in data.items():
         # An empty block would invite the model to comment on it.
-        if value == "":  # a question that nobody gave
+        if isinstance(value, str) and is_blank(value):  # a question that nobody gave
             continue
         title = labels.get(label, f"{label}:")
         if isinstance(value, str):

@@ -24,7 +24,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
-from pytest_ragbench.text import sentences
+from pytest_ragbench.text import is_blank, sentences
 
 Target = Literal["reference", "response", "auto"]
 
@@ -35,7 +35,7 @@ def _target(sample: RagSample, target: str) -> str:
     """The field that chunks are compared with; "auto" is the reference where there is one."""
     choice("context_precision", "target", target, ("reference", "response", "auto"))
     if target == "auto":
-        return "reference" if (sample.reference or "").strip() else "answer"
+        return "answer" if is_blank(sample.reference) else "reference"
     return "answer" if target == "response" else "reference"
 
 
@@ -47,7 +47,7 @@ async def _useful(sample: RagSample, tools: Tools, target: str) -> list[Finding]
     """Whether each chunk is useful, in rank order. One judge call for all; blank chunks are not sent."""
     chunks = contexts_of(sample)
     # A blank chunk is useless by definition, and a judge asked about it may say anything.
-    places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
+    places = [place for place, chunk in enumerate(chunks) if not is_blank(chunk)]
     text = getattr(sample, _target(sample, target)) or ""
     reply = await tools.ask(JudgeChunks(sample.question, text, tuple(chunks[place] for place in places)))
     found = dict(zip(places, reply.in_order(), strict=True))
@@ -140,7 +140,7 @@ async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: 
     Two chunks resemble each other where ``1 - Levenshtein distance / longer length >= cutoff``; range 0..1.
     Source: RAGAS' NonLLMContextPrecisionWithReference.
     """
-    wanted = [text for text in sample.reference_contexts or () if text.strip()]
+    wanted = [text for text in sample.reference_contexts or () if not is_blank(text)]
     likeness = [_nearest(chunk, wanted) for chunk in contexts_of(sample)]
     findings = [
         Finding(head(chunk), best >= cutoff - 1e-12, chunk=rank, value=best)
@@ -246,7 +246,7 @@ async def non_llm_context_recall(sample: RagSample, tools: Tools, *, cutoff: flo
 
     Resemblance as in :func:`non_llm_context_precision`; range 0..1. Source: RAGAS' NonLLMContextRecall.
     """
-    wanted = [text for text in sample.reference_contexts or () if text.strip()]
+    wanted = [text for text in sample.reference_contexts or () if not is_blank(text)]
     findings = [
         Finding(head(text), best >= cutoff - 1e-12, value=best)
         for text in wanted
@@ -297,7 +297,7 @@ async def context_entity_recall(
         value = verdicts.share(verdicts_of(findings), "entities")
     else:
         # Both sides are extracted in the same way, or spelling decides which entities match.
-        there = tuple(chunk for chunk in chunks if chunk.strip())
+        there = tuple(chunk for chunk in chunks if not is_blank(chunk))
         ours, theirs = await asyncio.gather(
             tools.ask(ExtractEntities((sample.reference or "",))), tools.ask(ExtractEntities(there))
         )

@@ -15,6 +15,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.text import is_blank
 
 
 def _no_reference_claims(name: str) -> UndefinedScore:
@@ -258,7 +259,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     right = await verify(tools, claims, (sample.reference or "",), sample.question)
     ok = verdicts_of(right)
     wrong = [place for place, good in enumerate(ok) if not good]
-    chunks = [chunk for chunk in contexts_of(sample) if chunk.strip()] if wrong else []
+    chunks = [chunk for chunk in contexts_of(sample) if not is_blank(chunk)] if wrong else []
     asked = (*wanted, *(claims[place] for place in wrong))
     columns = [
         verdicts_of(column)

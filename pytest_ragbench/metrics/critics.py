@@ -28,6 +28,7 @@ from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.model.thresholds import Direction
+from pytest_ragbench.text import is_blank
 
 Scale = Sequence[int]
 """All grades of a rating, evenly spaced: ``(0, 1, 2)``, ``(0, 2, 4)``, ``range(1, 6)``."""
@@ -220,7 +221,7 @@ async def context_relevance(
     if per == "all":
         return await _once_or_twice(sample, tools, steps, task(chunks), mode, require_both)
     # Blank chunks rate 0 without a call, but count in the mean.
-    places = [place for place, chunk in enumerate(chunks) if chunk.strip()]
+    places = [place for place, chunk in enumerate(chunks) if not is_blank(chunk)]
     parts = await asyncio.gather(
         *(
             _once_or_twice(sample, tools, steps, task((chunks[place],)), mode, require_both)
@@ -395,7 +396,7 @@ def _rubric(given: Any) -> tuple[tuple[int, str], ...]:
         number = int(grade) if isinstance(grade, str) and grade.strip().lstrip("-").isdecimal() else grade
         if isinstance(number, bool) or not isinstance(number, int):
             raise UsageError(f"rubric: a grade must be a whole number, got {grade!r}")
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or is_blank(text):
             raise UsageError(f"rubric: grade {grade} has no description")
         found.append((number, text))
     if len({number for number, _ in found}) < len(found):

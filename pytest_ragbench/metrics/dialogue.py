@@ -18,6 +18,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.text import is_blank
 
 
 def _sessions(samples: Sequence[RagSample]) -> dict[str, list[RagSample]]:
@@ -145,7 +146,7 @@ async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> 
     out. One judge call for each session; sessions with fewer than two answers are left out and counted.
     """
     sessions = {
-        name: [turn for turn in turns if (turn.answer or "").strip()]
+        name: [turn for turn in turns if not is_blank(turn.answer)]
         for name, turns in _sessions(samples).items()
     }
     # One answer can't contradict an earlier one.

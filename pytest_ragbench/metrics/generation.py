@@ -21,6 +21,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.text import is_blank
 
 Verifier = Literal["judge", "local"] | Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """Who checks claims: the judge, the embedded local judge, or a function of claims and chunks that returns the
@@ -75,7 +76,7 @@ async def faithfulness(
         return tools.score(sample, on_no_claims, reason="no claims in the answer")
     contexts = tuple(sample.contexts or ())
     # Claims without any chunk are unsupported; no judge is needed to see that.
-    if not any(context.strip() for context in contexts):
+    if all(map(is_blank, contexts)):
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
         return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
     findings = await _verified(tools, claims, contexts, sample.question, verifier)
@@ -180,9 +181,9 @@ async def answer_relevancy(
     reply = await tools.ask(WriteQuestions(sample.answer or "", strictness))
     kept: dict[str, WrittenQuestion] = {}
     for item in reply.questions:
-        if text := item.question.strip():
+        if not is_blank(item.question):
             # A question that is written twice counts once, or it would weigh more in the mean.
-            kept.setdefault(text, item)
+            kept.setdefault(item.question.strip(), item)
     if not kept:
         raise JudgeError("the judge wrote no question for this answer", code="no_questions")
     asked = list(kept)[:strictness]

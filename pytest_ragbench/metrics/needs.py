@@ -7,6 +7,7 @@ from typing import Any
 from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.text import is_blank
 
 QUESTION_FIELDS = frozenset(
     {"reference", "reference_contexts", "relevant_ids", "relevant_urls", "cluster", "session"}
@@ -37,13 +38,13 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
 def _lack(name: str, value: Any, sample: RagSample) -> str | None:
     if value is None:
         return f"{name}, which this sample does not have{_how(name)}"
-    if name in ("question", "reference") and not value.strip():
+    if name in ("question", "reference") and is_blank(value):
         return f"{name}, which is blank"
     if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
         return "relevant_ids, and none of this question's has a grade above 0"
-    if name == "relevant_urls" and not any(url.strip() for url in value):
+    if name == "relevant_urls" and all(map(is_blank, value)):
         return "relevant_urls, and this question has none"
-    if name == "reference_contexts" and not any(text.strip() for text in value):
+    if name == "reference_contexts" and all(map(is_blank, value)):
         return f"{name}, which is empty"
     return None
 

@@ -12,6 +12,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding
+from pytest_ragbench.text import is_blank
 
 
 async def split(
@@ -19,14 +20,14 @@ async def split(
 ) -> tuple[str, ...]:
     """The claims in ``text``. One call; for a reference it is the same in every metric, and stored."""
     reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
-    return tuple(claim for claim in reply.claims if claim.strip())
+    return tuple(claim for claim in reply.claims if not is_blank(claim))
 
 
 async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str) -> list[Finding]:
     """Whether the texts, taken together, support each claim. No call where there are no claims or texts."""
     if not claims:
         return []
-    if not any(text.strip() for text in texts):
+    if all(map(is_blank, texts)):
         return [Finding(claim, False, "nothing was retrieved") for claim in claims]
     reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question))
     return [

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pytest_ragbench.languages import rules
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.mutation.words import MutationWords, mutation_language, words_of
-from pytest_ragbench.text import detect_language, is_spaced, is_unspaced, sentences, tokens
+from pytest_ragbench.text import detect_language, is_blank, is_spaced, is_unspaced, sentences, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def variants(sample: RagSample, others: Sequence[RagSample] = ()) -> list[Varian
         Other samples of the run: for the answer, and the contexts, of another question.
     """
     found = []
-    for kind, good, rule in _ANSWERS if (sample.answer or "").strip() else ():
+    for kind, good, rule in _ANSWERS if not is_blank(sample.answer) else ():
         changed = rule(sample)
         if changed is not None and changed[0] != sample.answer:
             found.append(Variant(kind, good, _named(sample, kind, answer=changed[0]), changed[1]))
@@ -205,7 +205,7 @@ def variants(sample: RagSample, others: Sequence[RagSample] = ()) -> list[Varian
     other = _unrelated(sample, others)
     if other is not None:
         said = f"those of {other.label}"
-        if sample.answer and other.answer and other.answer.strip():
+        if sample.answer and other.answer and not is_blank(other.answer):
             found.append(
                 Variant("other_answer", False, _named(sample, "other_answer", answer=other.answer), said)
             )

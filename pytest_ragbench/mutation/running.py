@@ -17,6 +17,7 @@ from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.mutation.rules import Variant, rankings, variants, without_chunks
 from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all
 from pytest_ragbench.scoring.results import Result
+from pytest_ragbench.text import is_blank
 
 _FACTS = frozenset({"number", "date", "unit", "name", "negation", "added_claim"})
 _WORDS = frozenset({"rephrased", "reordered"})
@@ -134,7 +135,7 @@ def originals(report: RunReport, name: str, threshold: str | None, context: Cont
             answered = result.sample_of(score)
             if score.metric != name or score.value is None or answered is None:
                 continue
-            if "answer" in metric.needs and not (answered.answer or "").strip():
+            if "answer" in metric.needs and is_blank(answered.answer):
                 continue
             if (limit := threshold or score.threshold) is None:
                 raise UsageError(f"the report has no threshold for {name}: give --threshold '>=0.8'")

@@ -14,6 +14,7 @@ from pytest_ragbench.model.samples import Location, Question, relevance
 from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions import cells, columns, ids
 from pytest_ragbench.questions.rows import Problems, Row, Source
+from pytest_ragbench.text import is_blank
 
 _JOINED_BY_DEEPEVAL = ("contexts", "reference_contexts")
 
@@ -149,7 +150,7 @@ class RowMapper:
         fields = self._resolution(row).fields
         column = next((name for name, target in fields.items() if target == "answer"), None)
         value = row.cells[column] if column is not None else None
-        return isinstance(value, str) and bool(value.strip())
+        return isinstance(value, str) and not is_blank(value)
 
     def _draft(self, row: Row, *, recorded: bool) -> Draft | None:
         """The row's draft; None where anything in it was reported."""
@@ -160,7 +161,7 @@ class RowMapper:
         for column, target in self._resolution(row).fields.items():
             value = row.cells[column]
             if self._blank_is_missing and isinstance(value, str):
-                if not value.strip() and not (target == "answer" and recorded):
+                if is_blank(value) and not (target == "answer" and recorded):
                     value = None
                 elif value.strip().casefold() in ("nan", "<na>") and not target.startswith("metadata"):
                     self._report(
@@ -177,7 +178,7 @@ class RowMapper:
             else:
                 fields[target] = self._read(row, column, cells.READ[kind], self._split(row, kind, value))
         # A question that could not be read was reported already.
-        if len(self._source.problems.found) == before and not (fields.get("question") or "").strip():
+        if len(self._source.problems.found) == before and is_blank(fields.get("question")):
             self._source.report(row.line, "the question is blank")
         fields.update(_combined(fields, extra, thresholds))
         for need in self._needs:

@@ -26,6 +26,7 @@ from pytest_ragbench.rag.names import (
     keys_of,
 )
 from pytest_ragbench.settings import ReplyMapping
+from pytest_ragbench.text import is_blank
 
 T = TypeVar("T")
 
@@ -195,7 +196,7 @@ def _usual_answer(reply: Mapping[str, Any]) -> str:
         if problem is None:
             raise
         text = None
-    if problem and not (text or "").strip():
+    if problem and is_blank(text):
         raise BadReply(f"the service reports an error: {problem}")
     if text is None:
         # Only now: such names often hold a status message beside the answer.

@@ -18,6 +18,7 @@ from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.thresholds import Threshold, parse_threshold
+from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
@@ -284,10 +285,10 @@ def shortcut(metric: Metric, sample: RagSample) -> tuple[float, str] | None:
 
     Both are the fault of the system under test, so they get the lowest score.
     """
-    if "answer" in metric.needs and not (sample.answer or "").strip():
+    if "answer" in metric.needs and is_blank(sample.answer):
         return (0.0 if metric.direction == "higher" else metric.worst), "empty answer"
     # None is not empty: a reply that was never mapped is refused by the check of needs before.
-    empty = not any(context.strip() for context in sample.contexts or ())
+    empty = all(map(is_blank, sample.contexts or ()))
     if empty and metric.without_contexts is not None and "contexts" in metric.needs:
         return metric.without_contexts, "no contexts retrieved"
     return None

@@ -3,6 +3,7 @@
 Pure functions; the rules of languages are data of ``pytest_ragbench.languages``. Nothing heavy to import.
 """
 
+from pytest_ragbench.text.blank import is_blank
 from pytest_ragbench.text.languages import (
     detect_language,
     fold,
@@ -18,6 +19,7 @@ from pytest_ragbench.text.tokenizer import tokens
 __all__ = [
     "detect_language",
     "fold",
+    "is_blank",
     "is_spaced",
     "is_unspaced",
     "language_to_read",

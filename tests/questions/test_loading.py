@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.model.samples import Question, sample_from
 from pytest_ragbench.questions import load_questions
+from pytest_ragbench.text import is_blank
 from tests.questions.files import load, refused
 
 
@@ -240,7 +241,7 @@ def test_the_delimiter_is_found(delimiter: str) -> None:
 def test_what_pythons_csv_writes_comes_back_as_it_was(rows: list[tuple[str, str]], delimiter: str) -> None:
     import csv
 
-    rows = [row for row in rows if row[0].strip() and row[0].strip().casefold() not in ("nan", "<na>")]
+    rows = [row for row in rows if not is_blank(row[0]) and row[0].strip().casefold() not in ("nan", "<na>")]
     rows = [row for row in rows if row[1].strip().casefold() not in ("nan", "<na>")]
     if not rows:
         return
@@ -251,7 +252,7 @@ def test_what_pythons_csv_writes_comes_back_as_it_was(rows: list[tuple[str, str]
     questions = load_questions("q.csv")
     assert [question.question for question in questions] == [row[0] for row in rows]
     assert [question.reference or "" for question in questions] == [
-        row[1] if row[1].strip() else "" for row in rows
+        "" if is_blank(row[1]) else row[1] for row in rows
     ]
 
 

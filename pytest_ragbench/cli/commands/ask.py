@@ -13,6 +13,7 @@ from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_o
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import Question, sample_from
 from pytest_ragbench.model.scores import Score
+from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.batch.scorer import Outcome
@@ -117,7 +118,9 @@ def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
     from pytest_ragbench.metrics.registry import find
 
     took = f"   ({sample.latency:.2f} s)" if sample.latency is not None else ""
-    answer = "(none)" if sample.answer is None else clean(sample.answer) or "(empty)"
+    answer = (
+        "(none)" if sample.answer is None else "(empty)" if is_blank(sample.answer) else clean(sample.answer)
+    )
     lines = [f"question  {clean(sample.question)}", f"answer    {answer}{took}"]
     lines += [
         f"{'chunks' if place == 0 else '':10}{chunk}" for place, chunk in enumerate(chunk_lines(sample))

@@ -10,7 +10,7 @@ from typing import ClassVar
 from pytest_ragbench.judge.local.relevance import is_abstention
 from pytest_ragbench.judge.local.terms import analyse
 from pytest_ragbench.languages import catalog, rules
-from pytest_ragbench.text import detect_language, language_to_read, sentences
+from pytest_ragbench.text import detect_language, is_blank, language_to_read, sentences
 
 _LIST_CLAUSE = r"\s*;\s+|(?<=:)\s+(?=\d{1,2}[.)] )|[；]\s*"
 
@@ -60,7 +60,7 @@ def split_claims(answer: str, question: str = "") -> list[str]:
     known = rules(ClaimRules, language_to_read(answer))
     for sentence in sentences(answer):
         if re.sub(r"[\W_]+", "", sentence).casefold() in known.bare_answers:
-            if question.strip() and not claims and len(sentences(answer)) == 1:
+            if not is_blank(question) and not claims and len(sentences(answer)) == 1:
                 claims.append(f"{sentence.strip(' .!。！')}: {question.strip()}")
             continue
         for clause in _clauses(sentence, known):

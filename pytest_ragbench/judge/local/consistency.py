@@ -9,6 +9,7 @@ from pytest_ragbench.judge.local.claims import split_claims
 from pytest_ragbench.judge.local.relevance import is_abstention
 from pytest_ragbench.judge.local.support import Evidence, weigh
 from pytest_ragbench.judge.local.terms import Chunk, analyse, analyse_chunk
+from pytest_ragbench.text import is_blank
 
 SAME_SUBJECT = 0.5
 """Share of the claim that a sentence must cover to be about the same thing."""
@@ -35,7 +36,7 @@ def contradiction(answer: str, earlier: Sequence[str], question: str = "") -> Co
         return None
     claims = [analyse(claim) for claim in split_claims(answer, question)]
     for turn, text in enumerate(earlier, start=1):
-        if not text.strip() or is_abstention(text):
+        if is_blank(text) or is_abstention(text):
             continue
         chunk = analyse_chunk(text)
         for claim in claims:

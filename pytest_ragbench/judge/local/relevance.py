@@ -11,7 +11,7 @@ from typing import ClassVar
 from pytest_ragbench.judge.local.support import Support
 from pytest_ragbench.judge.local.terms import Sentence, Term, analyse, clean
 from pytest_ragbench.languages import catalog, rules
-from pytest_ragbench.text import language_to_read, sentences
+from pytest_ragbench.text import is_blank, language_to_read, sentences
 
 KINDS = ("duration", "number", "date", "person", "place", "reason", "yes/no")
 """What a question can ask for; the first whose patterns fit counts."""
@@ -76,9 +76,9 @@ def is_abstention(answer: str) -> bool:
 
     "I don't know, but the warranty is two years" is an answer. A blank text is no abstention.
     """
-    text = clean(answer).strip()
-    if not text:
+    if is_blank(answer):
         return False
+    text = clean(answer).strip()
     known = _questions(language_to_read(text))
     parts = sentences(text) or [text]
     refused = [part for part in parts if known.refuses(part)]
@@ -108,7 +108,7 @@ def addresses(question: str, answer: str) -> Support:
     is the topic: the share of the question's content words that the answer takes up. A short answer
     need not repeat the question, so that its kind alone counts. ``chunk`` is always None.
     """
-    if not answer.strip():
+    if is_blank(answer):
         return Support(0.0, None, "empty answer")
     if is_abstention(answer):
         return Support(0.0, None, "says that it can't answer")
@@ -156,4 +156,4 @@ def _fits(kind: str, asked: Sentence, given: Sentence, answer: str) -> bool:
     if kind in ("person", "place"):
         asked_keys = {term.key for term in asked.content}
         return any(term.key not in asked_keys for term in given.content)
-    return bool(given.terms) and bool(answer.strip())
+    return bool(given.terms)

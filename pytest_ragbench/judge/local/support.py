@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pytest_ragbench.judge.local.conflicts import conflicts
 from pytest_ragbench.judge.local.matching import match
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, analyse, analyse_chunk
+from pytest_ragbench.text import is_blank
 
 # The formula: support = sigmoid(BIAS + sum of weight x signal), signals as explained in docs/local-judge.md.
 # BIAS and the weights of coverage, sentence, negation, hedge, replaced and personal are a rounded logistic
@@ -69,7 +70,7 @@ def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
     The claim is held against each chunk alone; the best chunk counts. ``question`` only tells which
     names are the topic: those weigh less when a chunk calls them otherwise. Deterministic, no network.
     """
-    chunks = [(number, text) for number, text in enumerate(contexts, start=1) if text.strip()]
+    chunks = [(number, text) for number, text in enumerate(contexts, start=1) if not is_blank(text)]
     if not chunks:
         return Support(0.0, None, "no chunk was retrieved")
     sentence = analyse(claim)

@@ -11,7 +11,7 @@ from pydantic import Field
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Text, YesNo
 from pytest_ragbench.judge.tasks.numbered import Reply
-from pytest_ragbench.text import detect_language
+from pytest_ragbench.text import detect_language, is_blank
 
 Kind = Literal["single", "multi", "paraphrased", "unanswerable"]
 
@@ -85,7 +85,7 @@ class CheckCase(Task[CaseVerdict]):
     def data(self) -> Mapping[str, Any]:
         # Without an answer, the judge is asked about the question alone; an empty one would be judged as
         # wrong.
-        given = {"answer": self.answer} if self.answer.strip() else {}
+        given = {} if is_blank(self.answer) else {"answer": self.answer}
         return {"chunks": self.chunks, "question": self.question, **given}
 
 

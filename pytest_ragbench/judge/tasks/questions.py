@@ -11,7 +11,7 @@ from pydantic import Field
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Text, YesNo
 from pytest_ragbench.judge.tasks.numbered import Reply
-from pytest_ragbench.text import detect_language
+from pytest_ragbench.text import detect_language, is_blank
 
 
 class WrittenQuestion(Reply):
@@ -46,6 +46,6 @@ class WriteQuestions(Task[WrittenQuestions]):
     def read(self, payload: Mapping[str, Any]) -> WrittenQuestions:
         reply = super().read(payload)
         # A blank question has no embedding, and no meaning to compare.
-        if not any(item.question.strip() for item in reply.questions):
+        if all(is_blank(item.question) for item in reply.questions):
             raise ValueError("no question was written")
         return reply

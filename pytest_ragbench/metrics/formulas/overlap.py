@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_ragbench.metrics.formulas.verdicts import average_precision, normalize_text, share
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
-from pytest_ragbench.text import detect_language, same_letters, tokens
+from pytest_ragbench.text import detect_language, is_blank, same_letters, tokens
 
 Tokenize: TypeAlias = Callable[[str], list[str]]
 References: TypeAlias = str | Sequence[str]
@@ -251,7 +251,7 @@ def _bleu(tokenizer: str, effective_order: bool, lowercase: bool) -> Any:
 
 
 def _sentence(metric: Any, answer: str, targets: Sequence[str]) -> float:
-    return _percent(metric.sentence_score(answer, list(targets)).score) if answer.strip() else 0.0
+    return _percent(metric.sentence_score(answer, list(targets)).score) if not is_blank(answer) else 0.0
 
 
 def _signature(metric: Any, targets: Sequence[Sequence[str]]) -> str:
