@@ -30,6 +30,14 @@ _EPILOG = (
 )
 
 
+# The first class that fits: an Unscored is a RagbenchError, too.
+_FAILED = {
+    QualityFailure: ("quality", Exit.QUALITY),
+    Unscored: ("unscored", Exit.UNSCORED),
+    RagbenchError: ("usage", Exit.USAGE),
+}
+
+
 class _Commands(click.Group):
     """The modules beside this one; only the one that is run is imported, with all that it needs."""
 
@@ -113,12 +121,9 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         usage = error.ctx.get_usage() + "\n" if isinstance(error, click.UsageError) and error.ctx else ""
         return failure("usage", error.format_message(), Exit.USAGE, as_json=as_json, before=usage)
-    except QualityFailure as error:
-        return failure("quality", str(error), Exit.QUALITY, as_json=as_json)
-    except Unscored as error:
-        return failure("unscored", str(error), Exit.UNSCORED, as_json=as_json)
-    except RagbenchError as error:
-        return failure("usage", str(error), Exit.USAGE, as_json=as_json)
+    except (QualityFailure, RagbenchError) as error:
+        kind, failed = next(found for cls, found in _FAILED.items() if isinstance(error, cls))
+        return failure(kind, str(error), failed, as_json=as_json)
     except BrokenPipeError:  # `ragbench metrics | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK

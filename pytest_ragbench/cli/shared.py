@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from unicodedata import east_asian_width
 
 import click
 
@@ -138,14 +137,9 @@ def failure(kind: str, message: str, code: Exit, *, as_json: bool, before: str =
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text under a header, in the columns of a terminal (a Japanese letter takes two)."""
+    """Columns of text under a header, as wide as their widest cell in a terminal."""
+    from pytest_ragbench.report.layout import cells, pad
 
-    def width(text: str) -> int:
-        return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-    lines = [list(header), *[list(row) for row in rows]]
-    widths = [max(width(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    lines = [header, *rows]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(pad, line, widths)).rstrip() for line in lines)

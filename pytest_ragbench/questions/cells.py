@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
@@ -13,7 +12,7 @@ from pytest_ragbench.languages import catalog
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.scores import plain
 from pytest_ragbench.questions.columns import QuestionWords
-from pytest_ragbench.questions.contexts import parse_contexts
+from pytest_ragbench.questions.contexts import literal, parse_contexts
 
 # Line ends first: ids in one cell of a spreadsheet are often a list with a line each.
 _SEPARATORS = ("\n", ";", "|", ",")
@@ -204,13 +203,10 @@ def _written(value: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        pass
-    # Python would join 'a' 'b' (as numpy writes arrays) into one string, so a missing comma is refused.
-    if not re.search(r"""['"]\s+['"]""", value):
-        try:
-            return ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            pass
+        # Python would join 'a' 'b' (as numpy writes arrays) into one string, so a missing comma is refused.
+        joins = re.search(r"""['"]\s+['"]""", value)
+    if not joins and (found := literal(value.strip())) is not None:
+        return found
     raise QuestionFileError(f"can't be read as a list or object: {value[:60]!r}")
 
 

@@ -52,7 +52,7 @@ def parse_contexts(cell: str) -> list[str]:
         raise QuestionFileError("contexts are an array written by numpy: write a list (.tolist()) as JSON")
     # A sentence in brackets is text; only a tuple that Python can read is a list.
     if content[0] == "(" and content[-1] == ")":
-        value = _literal(content)
+        value = literal(content)
         return _texts(list(value)) if isinstance(value, tuple) and value else [cell]
     if content[0] != "[":
         return [cell]
@@ -69,7 +69,7 @@ def _bracketed(content: str, cell: str) -> list[str]:
     # Before Python's own reading, which would join the strings of an array into one.
     if _NUMPY.fullmatch(content):
         return _numpy(content)
-    value = _literal(content)
+    value = literal(content)
     if isinstance(value, list):
         if _joined(content, value):
             raise QuestionFileError(
@@ -95,8 +95,7 @@ def _texts(items: list[Any]) -> list[str]:
 
 
 def _numpy(content: str) -> list[str]:
-    literals = re.findall(_LITERAL, content, re.DOTALL)
-    values = [_literal(literal) for literal in literals]
+    values = [literal(part) for part in re.findall(_LITERAL, content, re.DOTALL)]
     if not all(isinstance(value, str) for value in values):
         raise QuestionFileError("contexts: an array written by numpy that can't be read; write a JSON list")
     return [str(value) for value in values]
@@ -107,7 +106,7 @@ def _joined(content: str, value: list[Any]) -> bool:
     return len(re.findall(_LITERAL, content, re.DOTALL)) > sum(isinstance(item, str) for item in value)
 
 
-def _literal(text: str) -> Any:
+def literal(text: str) -> Any:
     """The value of a Python literal; None where the text isn't one."""
     try:
         with warnings.catch_warnings():

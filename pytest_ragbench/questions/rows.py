@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,6 +180,11 @@ class StreamingReader(Reader, Protocol):
         A list is empty where all rows of its part were reported.
         """
         ...
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, quoted for a message."""
+    return [repr(name) for name, count in sorted(Counter(names).items()) if count > 1]
 
 
 def columnar(value: Mapping[str, Any], source: Source) -> Iterator[Row]:

@@ -63,14 +63,14 @@ def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
         return reader.read(assembled(events(text)))
     if content_type in _LINES:
         return reader.read(assembled(json_lines(text)))
-    is_json, value = _json(text)
+    value, problem = _json(text)
     # Some services send JSON as text/plain, so what is not declared is tried as well.
     declared = content_type == "application/json" or content_type.endswith("+json")
-    if declared and not is_json:
-        raise BadReply(f"it says {content_type}, but is not JSON{_where(text)}")
-    if is_json and (declared or _is_reply(value, content_type, reader)):
+    if declared and problem:
+        raise BadReply(f"it says {content_type}, but is not JSON{problem}")
+    if not problem and (declared or _is_reply(value, content_type, reader)):
         return reader.read(value)
-    return _plain(content_type, text, reader)
+    return _plain(content_type, text, reader, problem)
 
 
 def _is_reply(value: Any, content_type: str, reader: ReplyReader) -> bool:
@@ -80,31 +80,24 @@ def _is_reply(value: Any, content_type: str, reader: ReplyReader) -> bool:
     return isinstance(value, dict) or (isinstance(value, str) and content_type != "text/plain")
 
 
-def _plain(content_type: str, text: str, reader: ReplyReader) -> Reply:
+def _plain(content_type: str, text: str, reader: ReplyReader, problem: str) -> Reply:
     # A login page with status 200 must not be judged as the answer.
     if content_type in ("text/html", "application/xhtml+xml") or _HTML.match(text):
         raise BadReply("an HTML page, not JSON: a proxy, a login page or another service may answer there")
     if content_type not in _PLAIN or "\x00" in text:
         raise BadReply("neither JSON nor plain text")
     if reader.names_answer:
-        raise BadReply(f"rag.reply.answer is set, but the reply is not JSON{_where(text)}")
+        raise BadReply(f"rag.reply.answer is set, but the reply is not JSON{problem}")
     if not text.strip():
         raise BadReply("the body is empty")
     return Reply(answer=text.removesuffix("\n"))
 
 
-def _json(text: str) -> tuple[bool, Any]:
+def _json(text: str) -> tuple[Any, str]:
+    """The value, and an empty string; or None, and where it is no JSON, as the end of a message."""
     try:
-        return True, loaded(text)
-    except (ValueError, RecursionError):
-        return False, None
-
-
-def _where(text: str) -> str:
-    try:
-        json.loads(text)
+        return loaded(text), ""
     except json.JSONDecodeError as error:
-        return f" (line {error.lineno}, column {error.colno}: {error.msg})"
-    except (ValueError, RecursionError) as error:
-        return f" ({error})"
-    return ""
+        return None, f" (line {error.lineno}, column {error.colno}: {error.msg})"
+    except (ValueError, RecursionError) as error:  # an integer or a nesting beyond Python's limits
+        return None, f" ({error})"

@@ -116,12 +116,15 @@ class _Loader:
     def report(self, path: Sequence[str | int], message: str) -> None:
         self.source.report(self.line(*path), message)
 
+    def _report_all(self, error: ValidationError, path: tuple[str | int, ...] = ()) -> None:
+        for problem in error.errors():
+            self.report((*path, *problem["loc"]), _message(problem))
+
     def _suite(self) -> Suite:
         try:
             suite = Suite.model_validate(self.data)
         except ValidationError as error:
-            for problem in error.errors():
-                self.report(problem["loc"], _message(problem))
+            self._report_all(error)
             self.problems.raise_any()
             raise
         short = sorted(suite.model_fields_set & (set(Test.model_fields) - {"retrievers", "judges"}))
@@ -212,8 +215,7 @@ class _Loader:
         try:
             found = self._from_file(given)
         except ValidationError as error:
-            for problem in error.errors():
-                self.report((*path, *problem["loc"]), _message(problem))
+            self._report_all(error, path)
             return [], {}
         except UsageError as error:
             self.report(path, str(error))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,9 @@ def command() -> None:
 @json_option
 def show(store: str | None, as_json: bool) -> None:
     """How many replies there are, of whom, and how large they are."""
-    opened = _opened(store)
-    stats = _try(opened, opened.stats)
-    tokens = _try(
-        opened, lambda: sum(reply.prompt_tokens + reply.completion_tokens for reply in opened.items())
-    )
+    with _opened(store) as opened:
+        stats = opened.stats()
+        tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in opened.items())
     data = {"file": opened.name, **stats, "tokens": tokens}
 
     def text() -> str:
@@ -91,31 +90,18 @@ def prune(
     store: str | None, unused_days: float, run_days: float, max_mb: float, everything: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Delete what is no longer of use. Runs do the same by themselves, once a day."""
-    opened = _opened(store)
-    before = _try(opened, opened.stats)
-    deleted = _try(
-        opened,
-        lambda: (
-            opened.delete()
-            if everything
-            else opened.prune(
-                unused=unused_days * DAY, run_age=run_days * DAY, max_bytes=int(max_mb * 1_000_000)
-            )
-        ),
-    )
-    after = _try(opened, opened.stats)
-    data = {
-        "file": opened.name,
-        "deleted": deleted,
-        "replies": after["replies"],
-        "bytes": after["bytes"],
-    }
-    freed = before["bytes"] - after["bytes"]
-    emit(
-        data,
-        f"{opened.name}: {deleted:,} replies deleted ({_size(freed)}), {after['replies']:,} left",
-        as_json=as_json,
-    )
+    with _opened(store) as opened:
+        before = opened.stats()
+        if everything:
+            deleted = opened.delete()
+        else:
+            limit = int(max_mb * 1_000_000)
+            deleted = opened.prune(unused=unused_days * DAY, run_age=run_days * DAY, max_bytes=limit)
+        after = opened.stats()
+    data = {"file": opened.name, "deleted": deleted, "replies": after["replies"], "bytes": after["bytes"]}
+    freed = _size(before["bytes"] - after["bytes"])
+    text = f"{opened.name}: {deleted:,} replies deleted ({freed}), {after['replies']:,} left"
+    emit(data, text, as_json=as_json)
 
 
 @command.command()
@@ -129,9 +115,9 @@ def export(store: str | None, file: str, kind: str | None, as_json: bool) -> Non
     The store knows what was asked only as a digest. For a file that runs can be replayed from, with what was
     asked beside each reply, run the tests with --ragbench-record.
     """
-    opened = _opened(store)
-    replies = _try(opened, lambda: [r for r in opened.items() if kind in (None, r.kind)])
-    lines = [json.dumps(_exported(reply), ensure_ascii=False) for reply in replies]
+    with _opened(store) as opened:
+        replies = [_exported(reply) for reply in opened.items() if kind in (None, reply.kind)]
+    lines = [json.dumps(reply, ensure_ascii=False) for reply in replies]
     if file == "-":
         click.echo("\n".join(lines))
         return
@@ -154,8 +140,9 @@ def _exported(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _opened(store: str | None) -> Inventory:
-    """The store that the configuration names; UsageError where there is none."""
+@contextmanager
+def _opened(store: str | None) -> Iterator[Inventory]:
+    """The store that the configuration names; UsageError where there is none, or it can't be used."""
     place = building.store_place(settings_of({"store": store}), pytest_cache())
     opened = inventory_of(place)
     if opened is None:
@@ -164,14 +151,10 @@ def _opened(store: str | None) -> Inventory:
         raise UsageError(
             f"{place}: there is no store yet; a run of tests makes it, or name another with --store"
         )
-    return opened
-
-
-def _try(store: Inventory, work: Callable[[], Any]) -> Any:
     try:
-        return work()
+        yield opened
     except StoreError as error:
-        raise UsageError(f"{store.name}: {error}") from None
+        raise UsageError(f"{opened.name}: {error}") from None
 
 
 def _moment(seconds: float) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
 from pytest_ragbench.questions import columns
-from pytest_ragbench.questions.rows import Row, Source
+from pytest_ragbench.questions.rows import Row, Source, repeated
 
 DELIMITERS = (",", ";", "\t", "|")
+# The largest that csv takes on every platform: a C long has 32 bits on Windows.
+_LONGEST_CELL = 2**31 - 1
 # Enough to tell an even table from a chance split of text.
 _PROBED_ROWS = 50
 _NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
@@ -36,37 +38,39 @@ class Delimited:
     def read(self, source: Source) -> Iterator[Row]:
         """A row for each record, at the physical line where it starts (records may span lines)."""
         text = source.text()
-        delimiter, first = _delimiter(text, source, self._usual)
-        previous_limit = csv.field_size_limit(sys.maxsize)
-        try:
-            # newline="" keeps line ends inside quoted cells as they are written.
-            table = list(_records(io.StringIO(text, newline=""), delimiter, source, skip=first))
-        finally:
-            csv.field_size_limit(previous_limit)
-        if not table:
-            source.stop(0, "the file is empty: no questions")
-        header, *records = table
-        source.header_line = header.line
-        if not records:
+        # newline="" keeps line ends inside quoted cells as they are written.
+        with _table(io.StringIO(text, newline=""), text, source, self._usual) as (header, records):
+            rows = list(records)
+        if not rows:
             source.stop(header.line, "a header without rows: no questions")
-        return _rows(header, records, source)
+        return _rows(header, rows, source)
 
     def read_parts(self, source: Source, size: int, after: int = 0) -> Iterator[list[Row]]:
         """The rows that start after line ``after``, in lists of up to ``size``."""
-        delimiter, first = _delimiter(source.head(), source, self._usual)
-        previous_limit = csv.field_size_limit(sys.maxsize)
-        try:
-            with source.open(newline="") as lines:
-                records = _records(lines, delimiter, source, skip=first)
-                header = next(records, None)
-                if header is None:
-                    source.stop(0, "the file is empty: no questions")
-                source.header_line = header.line
-                rest = dropwhile(lambda record: record.line <= after, records)
-                while part := list(islice(rest, size)):
-                    yield list(_rows(header, part, source))
-        finally:
-            csv.field_size_limit(previous_limit)
+        head = source.head()
+        with source.open(newline="") as lines, _table(lines, head, source, self._usual) as (header, records):
+            rest = dropwhile(lambda record: record.line <= after, records)
+            while part := list(islice(rest, size)):
+                yield list(_rows(header, part, source))
+
+
+@contextmanager
+def _table(
+    lines: Iterable[str], head: str, source: Source, usual: str
+) -> Iterator[tuple[_Line, Iterator[_Line]]]:
+    """The header and the records below it. The delimiter is found in ``head``, the beginning of the file."""
+    delimiter, skip = _delimiter(head, source, usual)
+    # By default a cell may have 128 KiB, which the contexts of one answer exceed.
+    previous_limit = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        records = _records(lines, delimiter, source, skip=skip)
+        header = next(records, None)
+        if header is None:
+            source.stop(0, "the file is empty: no questions")
+        source.header_line = header.line
+        yield header, records
+    finally:
+        csv.field_size_limit(previous_limit)
 
 
 def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
@@ -84,9 +88,8 @@ def _rows(header: _Line, records: list[_Line], source: Source) -> Iterator[Row]:
             )
     names = [name.strip() for name in header.cells]
     kept = [index for index, name in enumerate(names) if name or not _unnamed(index, even, source)]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        source.stop(header.line, f"column {', '.join(map(repr, twice))} is given more than once")
+    if twice := repeated(filter(None, names)):
+        source.stop(header.line, f"column {', '.join(twice)} is given more than once")
     for record in even:
         yield Row(record.line, {names[index]: record.cells[index] for index in kept})
 

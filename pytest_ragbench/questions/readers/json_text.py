@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any, Final
 
+from pytest_ragbench.questions.rows import repeated
+
 
 class Written(float):
     """A number with its source: ``1.10`` as a reference is ``"1.10"``, not ``"1.1"``."""
@@ -58,9 +60,8 @@ class StrictDecoder:
         value = dict(pairs)
         # json keeps the last of two equal keys without a word; a reference would silently be lost.
         if len(value) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            self.faults.append(f"key {', '.join(map(repr, twice))} is given more than once")
+            twice = repeated(name for name, _ in pairs)
+            self.faults.append(f"key {', '.join(twice)} is given more than once")
         return value
 
     def _constant(self, name: str) -> float:

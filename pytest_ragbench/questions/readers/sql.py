@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
 from pytest_ragbench.questions.files import similar_file
-from pytest_ragbench.questions.rows import Row, Source
+from pytest_ragbench.questions.rows import Row, Source, repeated
 
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://")
 _VARIABLE = re.compile(r"env:(\w+)")
@@ -105,13 +105,6 @@ class _Result:
     """The primary key of the table."""
 
 
-class _Connection(Protocol):
-    def tables(self) -> list[str]: ...
-    def has(self, name: str) -> bool: ...
-    def table(self, name: str) -> _Result: ...
-    def query(self, text: str) -> _Result: ...
-
-
 class Sql:
     """Reads the rows of one table or query; NULL is "not given", an empty string is empty."""
 
@@ -134,9 +127,8 @@ class Sql:
         if wanted is None:
             raise UsageError(f"{source.name}: a database is named by a URL, as sqlite:///support.db")
         result = _result(wanted)
-        twice = sorted({name for name in result.columns if result.columns.count(name) > 1})
-        if twice:
-            source.stop(0, f"the result has two columns called {twice[0]!r}; rename one: AS ...")
+        if twice := repeated(result.columns):
+            source.stop(0, f"the result has two columns called {twice[0]}; rename one: AS ...")
         source.key = result.key[0] if len(result.key) == 1 else None
         rows = [[_cell(value) for value in row] for row in result.rows]
         # Databases return rows in any order, but every worker must have the same list.
@@ -155,7 +147,8 @@ def _is_ordered(wanted: Database, result: _Result) -> bool:
 
 def _result(wanted: Database) -> _Result:
     try:
-        connection: _Connection = _connection(wanted)
+        url = wanted.url
+        connection = _Sqlite(url) if url.startswith("sqlite://") else _Alchemy(url)
         if wanted.query:
             return connection.query(wanted.query)
         table = str(wanted.table)
@@ -187,10 +180,6 @@ def _cell(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float, list, dict)):
         return value
     return list(value) if isinstance(value, (tuple, set, frozenset)) else str(value)  # Decimal, UUID ...
-
-
-def _connection(wanted: Database) -> _Connection:
-    return _Sqlite(wanted.url) if wanted.url.startswith("sqlite://") else _Alchemy(wanted.url)
 
 
 class _Sqlite:
@@ -263,17 +252,15 @@ class _Alchemy:
         metadata = self.sqlalchemy.MetaData()
         table = self.sqlalchemy.Table(own, metadata, schema=schema or None, autoload_with=self.engine)
         key = tuple(column.name for column in table.primary_key.columns)
-        found = self._executed(self.sqlalchemy.select(table).order_by(*table.primary_key.columns))
-        return _Result(found.columns, found.rows, key)
+        statement = self.sqlalchemy.select(table).order_by(*table.primary_key.columns)
+        with self.engine.connect() as connection:
+            return _rows(connection.execute(statement), key)
 
     def query(self, text: str) -> _Result:
         with self.engine.connect() as connection:  # never committed
+            # Past SQLAlchemy's own syntax: a colon in a query is no parameter.
             return _rows(connection.exec_driver_sql(text))
 
-    def _executed(self, statement: Any) -> _Result:
-        with self.engine.connect() as connection:
-            return _rows(connection.execute(statement))
 
-
-def _rows(cursor: Any) -> _Result:
-    return _Result(tuple(cursor.keys()), [tuple(row) for row in cursor.fetchall()])
+def _rows(cursor: Any, key: tuple[str, ...] = ()) -> _Result:
+    return _Result(tuple(cursor.keys()), [tuple(row) for row in cursor.fetchall()], key)

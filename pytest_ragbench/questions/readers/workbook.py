@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.questions import columns
-from pytest_ragbench.questions.rows import Row, Source
+from pytest_ragbench.questions.rows import Row, Source, repeated
 
 _ERRORS = re.compile(r"#(REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!|SPILL!|CALC!)")
 
@@ -84,9 +84,8 @@ def _header(rows: Sequence[Sequence[Any]], source: Source) -> tuple[int | None, 
 
 def _rows(sheet: str, rows: Sequence[Sequence[Any]], at: int, source: Source) -> Iterator[Row]:
     names = [str(_cell(cell) or "").strip() for cell in rows[at]]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        source.stop(at + 1, f"column {', '.join(map(repr, twice))} is given more than once")
+    if twice := repeated(filter(None, names)):
+        source.stop(at + 1, f"column {', '.join(twice)} is given more than once")
     found = False
     for line, row in enumerate(rows[at + 1 :], start=at + 2):
         cells = {name: _cell(cell) for name, cell in zip(names, row, strict=False) if name}
