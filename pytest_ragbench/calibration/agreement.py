@@ -7,19 +7,22 @@ Sources: Rogan and Gladen 1978; Angelopoulos et al. 2023 (prediction-powered inf
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
+from pytest_ragbench.model.thresholds import TOLERANCE, Threshold
 from pytest_ragbench.statistics.agreement import Classification, classification, cohen_kappa, gwet_ac1
 from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 
 RESAMPLES = 2000
 _LEVELS = (False, True)
+COVERAGE = 0.95
+"""Share of the labels on which a judge must give a verdict when it is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,12 @@ class Agreement:
     estimates: dict[str, Estimate]
     """accuracy, f1, tpr, tnr, kappa, ac1, and auc where there are scores."""
     best_threshold: float | None
-    """The score from which on "good enough" agrees best with people (largest TPR + TNR)."""
+    """The score from which on (up to which, where less is better) "good enough" agrees best with people: the
+    largest TPR + TNR.
+    """
     disagreements: tuple[Label, ...]
+    higher: bool | None = True
+    """Whether a higher score is better; None where that isn't known: then there is neither AUC nor best threshold."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -62,12 +69,42 @@ class Agreement:
             "confusion": {"tp": counts.tp, "fp": counts.fp, "fn": counts.fn, "tn": counts.tn},
             **{name: estimate.to_dict() for name, estimate in self.estimates.items()},
             "best_threshold": self.best_threshold,
+            "direction": {True: "higher", False: "lower", None: None}[self.higher],
             "disagreements": [label.model_dump() for label in self.disagreements],
         }
 
 
-def agreement(labels: Sequence[Label]) -> Agreement:
+def missed(found: Agreement, wanted: Mapping[str, Threshold]) -> list[str]:
+    """What is not as good as wanted, in words; a value that is undefined never is. ``wanted``: by estimate."""
+    return [
+        f"{name} {estimate}, wanted {limit.text}"
+        for name, limit in wanted.items()
+        if (estimate := found.estimates.get(name)) is None
+        or estimate.value is None
+        or not limit.met(estimate.value)
+    ]
+
+
+def check_coverage(labels: Sequence[Label], coverage: float = COVERAGE) -> None:
+    """Refuse verdicts on too few of the labels. ``coverage``: the share (0..1) that must have one.
+
+    Raises
+    ------
+    JudgeError
+        Naming the first failure.
+    """
+    failed = [label for label in labels if label.verdict is None]
+    if len(labels) - len(failed) < coverage * len(labels) - TOLERANCE:
+        first = failed[0].reason or "no verdict"
+        raise JudgeError(
+            f"{len(failed)} of {len(labels)} labels got no verdict; first: {first}", code="coverage"
+        )
+
+
+def agreement(labels: Sequence[Label], *, higher: bool | None = True) -> Agreement:
     """Agreement over labels; verdicts that are None (the judge failed) are counted and left out.
+
+    ``higher``: whether a higher score is better; None: not known.
 
     Raises
     ------
@@ -93,16 +130,17 @@ def agreement(labels: Sequence[Label]) -> Agreement:
     }
     scored = [(label.value, label.human_verdict) for label in judged if label.value is not None]
     best = None
-    if scored and len({human for _, human in scored}) == 2:
+    if higher is not None and len({human for _, human in scored}) == 2:
         values, humans = (np.array(column) for column in zip(*scored, strict=True))
-        estimates["auc"] = _resampled(values, humans, auc)
-        best = best_threshold(values, humans)
+        sign = 1 if higher else -1
+        estimates["auc"] = _resampled(sign * values, humans, auc)
+        best = sign * best_threshold(sign * values, humans)
     wrong = [label for label in judged if label.verdict != label.human_verdict]
     # A false pass lets a fault through: those first, the surest scores before the others.
     wrong.sort(
         key=lambda label: (not label.verdict, -abs((label.value if label.value is not None else 0.5) - 0.5))
     )
-    return Agreement(counts, estimates, best, tuple(wrong))
+    return Agreement(counts, estimates, best, tuple(wrong), higher)
 
 
 def auc(values: Any, truth: Any) -> float:

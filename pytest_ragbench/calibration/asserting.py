@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_ragbench import runtime
-from pytest_ragbench.calibration.agreement import Agreement, agreement
+from pytest_ragbench.calibration.agreement import COVERAGE, Agreement, agreement, check_coverage, missed
 from pytest_ragbench.calibration.asking import ask_again, check_labels
-from pytest_ragbench.calibration.labels import Label, read_labels
+from pytest_ragbench.calibration.labels import Label, higher_is_better, read_labels
 from pytest_ragbench.clean import one_line
-from pytest_ragbench.model.errors import JudgeError, QualityFailure, UsageError
+from pytest_ragbench.model.errors import QualityFailure, UsageError
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.scoring import ThresholdLike
 
@@ -21,7 +21,7 @@ def assert_judge_agreement(
     labels: str | Path | Sequence[Label],
     *,
     judge: object = None,
-    coverage: float = 0.95,
+    coverage: float = COVERAGE,
     kappa: ThresholdLike | None = None,
     ac1: ThresholdLike | None = None,
     accuracy: ThresholdLike | None = None,
@@ -66,23 +66,11 @@ def assert_judge_agreement(
     chosen, settings = context.judge_for(judge), context.settings()
     check_labels(known, chosen, settings=settings)
     asked = context.engine().wait(ask_again(known, chosen, settings=settings), meanwhile=context.waiting)
-    failed = [label for label in asked if label.verdict is None]
-    if len(asked) - len(failed) < coverage * len(asked) - 1e-9:
-        first = failed[0].reason or "no verdict"
-        raise JudgeError(
-            f"{len(failed)} of {len(asked)} labels got no verdict; first: {first}", code="coverage"
-        )
-    found = agreement(asked)
-    missed = [
-        f"{name} {estimate}, wanted {limit.text}"
-        for name, limit in wanted.items()
-        if (estimate := found.estimates.get(name)) is None
-        or estimate.value is None
-        or not limit.met(estimate.value)
-    ]
-    if missed:
+    check_coverage(asked, coverage)
+    found = agreement(asked, higher=higher_is_better(known))
+    if short := missed(found, wanted):
         lines = [
-            f"judge {chosen.name}: {'; '.join(missed)}",
+            f"judge {chosen.name}: {'; '.join(short)}",
             *confusion_lines(found),
             *disagreement_lines(found),
         ]

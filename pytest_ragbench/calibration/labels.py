@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pytest_ragbench.gates.rules import ScaleOf, registered_scale
 from pytest_ragbench.model.errors import UsageError
 
 
@@ -65,6 +66,19 @@ def read_labels(path: Path) -> list[Label]:
     if not found:
         raise UsageError(f"labels {path}: there is no label in it")
     return list(found.values())
+
+
+def higher_is_better(labels: Sequence[Label], scale_of: ScaleOf = registered_scale) -> bool | None:
+    """Whether a higher score of the labels' metric is better: as reports say or as it is registered, else as their
+    thresholds point. None where neither tells.
+    """
+    if all(label.claim is not None for label in labels):
+        return True  # the value of a claim is how probable it is
+    try:
+        return scale_of(labels[0].metric).direction == "higher"
+    except UsageError:
+        ends = {label.threshold.strip()[0] for label in labels if label.threshold and label.threshold.strip()}
+        return None if not ends or not ends <= {"<", ">"} or len(ends) > 1 else ends == {">"}
 
 
 def _label(line: str, where: str) -> Label:

@@ -14,8 +14,9 @@ from sklearn import metrics as sk
 
 from pytest_ragbench import JudgeError, QualityFailure, UsageError, assert_judge_agreement
 from pytest_ragbench.calibration.agreement import agreement, auc, best_threshold, ppi_mean, rogan_gladen
-from pytest_ragbench.calibration.labels import Label, read_labels
+from pytest_ragbench.calibration.labels import Label, higher_is_better, read_labels
 from pytest_ragbench.model.errors import UndefinedScore
+from pytest_ragbench.model.thresholds import Scale
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
 CONTEXT = "Refunds are paid within 14 days."
@@ -219,3 +220,29 @@ def test_calibrate_asks_the_judge_again(cli: Cli) -> None:  # noqa: F811
     assert ran.data["groups"]["faithfulness (claims)"]["accuracy"]["value"] == 1.0
     assert ran.data["consistency"] == {"value": 1.0, "chance": 0.5}
     assert cli("calibrate", "labels.jsonl", "--repeats", "2").code == 4
+
+
+def test_less_may_be_better() -> None:
+    """So say the report, the registry or the labels' thresholds; else there is neither AUC nor best threshold."""
+
+    def labels(metric: str, threshold: str | None) -> list[Label]:
+        rows = [(0.1, True), (0.2, True), (0.3, True), (0.6, False), (0.9, False)]
+        return [
+            Label(
+                question_id=str(n), metric=metric, claim=None, verdict=human, human_verdict=human, value=value,
+                threshold=threshold,
+            )
+            for n, (value, human) in enumerate(rows)
+        ]  # fmt: skip
+
+    found = agreement(
+        labels("noise_sensitivity", None), higher=higher_is_better(labels("noise_sensitivity", None))
+    )
+    assert (found.best_threshold, found.estimates["auc"].value) == (0.3, 1.0)
+    assert found.to_dict()["direction"] == "lower"
+    own = labels("slips_of_mine", "<=0.5")
+    assert higher_is_better(own) is False
+    assert higher_is_better(labels("slips_of_mine", None)) is None
+    assert higher_is_better(own, lambda metric: Scale(metric, direction="higher")) is True
+    unknown = agreement(own, higher=None)
+    assert (unknown.best_threshold, "auc" in unknown.estimates) == (None, False)

@@ -383,7 +383,8 @@ def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
         return [replace(each, samples=(replace(each.samples[0], id=None),)) for each in found]
 
     verdict = gate("faithfulness mean >= 0.5", unnamed([1.0, 0.0, 0.2]))
-    assert (verdict.n_scored, verdict.value) == (3, pytest.approx(0.4))
+    assert verdict.n_scored == 3
+    assert verdict.value == pytest.approx(0.4)
     # The same sample in two tests is one question, and so is a rerun.
     assert (
         gate("faithfulness mean >= 0.5", [*unnamed([1.0]), *unnamed([0.0], "test_a.py::test_two")]).n_scored

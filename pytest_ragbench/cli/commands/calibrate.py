@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pytest_ragbench import building
-from pytest_ragbench.calibration.labels import read_labels
+from pytest_ragbench.calibration.agreement import (
+    Agreement,
+    Estimate,
+    agreement,
+    check_coverage,
+    missed,
+    ppi_mean,
+    rogan_gladen,
+)
+from pytest_ragbench.calibration.asking import ask_again, check_labels
+from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
+from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
+from pytest_ragbench.calibration.labels import Label, higher_is_better, read_labels
+from pytest_ragbench.calibration.probes import Probe, probes
 from pytest_ragbench.cli.shared import Exit, configured, emit, engine_of, json_option, settings_of
+from pytest_ragbench.gates.baseline import scales_of
+from pytest_ragbench.gates.observations import Observations
+from pytest_ragbench.gates.rules import registered_scale
+from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.reading import read_report
-
-if TYPE_CHECKING:
-    from pytest_ragbench.calibration.agreement import Agreement
-    from pytest_ragbench.calibration.labels import Label
-    from pytest_ragbench.calibration.probes import Probe
-    from pytest_ragbench.metrics.tools import Verdicts
-    from pytest_ragbench.settings import Settings
+from pytest_ragbench.settings import Settings
 
 
 @click.command()
@@ -72,9 +84,6 @@ def command(
       ragbench calibrate labels.jsonl --ask --judge openai:gpt-4o-mini --repeats 3
       ragbench calibrate labels.jsonl --ask --judge gguf:judge.gguf --verdicts both
     """
-    from pytest_ragbench.calibration.agreement import agreement
-    from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
-
     limit = parse_threshold(kappa, Scale("kappa", low=-1.0)) if kappa is not None else None
     labels = read_labels(file)
     if repeats > 1 and not ask:
@@ -89,8 +98,15 @@ def command(
     asked = _asked(labels, repeats, ways, settings, probed if probe else None) if ask else {"json": [labels]}
     by_way = {way: _groups(rounds[0], named=way == "probability") for way, rounds in asked.items()}
     groups = {name: group for each in by_way.values() for name, group in each.items()}
-    found = {name: agreement(group) for name, group in groups.items()}
-    corrected = _corrections(report, found, groups) if report is not None else {}
+    run = read_report(report) if report is not None else None
+    scale_of = scales_of(Observations(run.results)) if run is not None else registered_scale
+    found = {
+        name: agreement(group, higher=higher_is_better(group, scale_of)) for name, group in groups.items()
+    }
+    if limit is not None:
+        for group in groups.values():
+            check_coverage(group)
+    corrected = _corrections(run, found, groups) if run is not None else {}
     first = next(iter(asked.values()))
     data: dict[str, Any] = {
         "groups": {name: each.to_dict() for name, each in found.items()},
@@ -105,8 +121,7 @@ def command(
             way: {kind: each.to_dict() for kind, each in some.items()} for way, some in probed.items()
         }
     emit(data, lambda: _text(found, data, probed), as_json=as_json)
-    values = [each.estimates["kappa"].value for each in found.values()]
-    short = limit is not None and any(value is None or not limit.met(value) for value in values)
+    short = [text for each in found.values() for text in (missed(each, {"kappa": limit}) if limit else ())]
     return Exit.QUALITY if short else Exit.OK
 
 
@@ -140,9 +155,6 @@ def _asked(
     probed: dict[Verdicts, dict[str, Probe]] | None,
 ) -> dict[Verdicts, list[list[Label]]]:
     """By way of asking: the labels with what the judge says, once for each repeat. ``probed`` is filled, if wanted."""
-    from pytest_ragbench.calibration.asking import ask_again, check_labels
-    from pytest_ragbench.calibration.probes import probes
-
     with engine_of(settings) as engine:
         judge = building.judge(None, engine, settings)
         for way in ways:
@@ -159,11 +171,10 @@ def _asked(
         return asked
 
 
-def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list[Label]]) -> dict[str, Any]:
+def _corrections(
+    run: RunReport, found: dict[str, Agreement], groups: dict[str, list[Label]]
+) -> dict[str, Any]:
     """Of each group: the share of positive verdicts in the report, as it is and without the judge's errors."""
-    from pytest_ragbench.calibration.agreement import ppi_mean, rogan_gladen
-
-    run = read_report(path)
     corrected: dict[str, Any] = {}
     for name, group in groups.items():
         whole = group[0].claim is None
@@ -199,9 +210,6 @@ def _corrections(path: Path, found: dict[str, Agreement], groups: dict[str, list
 
 
 def _text(found: dict[str, Agreement], data: dict[str, Any], probed: dict[Verdicts, dict[str, Probe]]) -> str:
-    from pytest_ragbench.calibration.agreement import Estimate
-    from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
-
     lines: list[str] = []
     for name, each in found.items():
         counts = each.counts
@@ -210,7 +218,11 @@ def _text(found: dict[str, Agreement], data: dict[str, Any], probed: dict[Verdic
         )
         lines += [f"  {key:<9}{estimate}" for key, estimate in each.estimates.items()]
         if each.best_threshold is not None:
-            lines.append(f"  best threshold: >={each.best_threshold:g}")
+            lines.append(f"  best threshold: {'>=' if each.higher else '<='}{each.best_threshold:g}")
+        if each.higher is None:
+            lines.append(
+                "  no AUC and no best threshold: which way is better is in no report and not known here"
+            )
         lines += confusion_lines(each)
         if each.disagreements:
             lines += ["  worst disagreements:", *disagreement_lines(each)]
