@@ -57,6 +57,7 @@ class _Commands(click.Group):
             formatter.write_dl([(name, _first_sentence(name)) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # Click would import every command for its help, at each press of Tab.
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [
             CompletionItem(name, help=_first_sentence(name)) for name in names
@@ -107,8 +108,10 @@ def run(args: Sequence[str] | None = None) -> int:
     An error is one message on stderr; with ``--json`` also ``{"error": {"kind", "message"}}`` on stdout.
     """
     given = list(sys.argv[1:] if args is None else args)
+    # Looked for here, since the error may be that the options can't be read.
     as_json = "--json" in given
     try:
+        # In standalone mode click prints errors and exits in its own ways.
         code: Any = ragbench.main(given, prog_name="ragbench", standalone_mode=False)
         return code if isinstance(code, int) else Exit.OK
     except click.exceptions.Exit as done:  # --help in the middle of things
@@ -125,6 +128,7 @@ def run(args: Sequence[str] | None = None) -> int:
         kind, failed = next(found for cls, found in _FAILED.items() if isinstance(error, cls))
         return failure(kind, str(error), failed, as_json=as_json)
     except BrokenPipeError:  # `ragbench metrics | head`: nobody reads on
+        # Python flushes stdout at its end, and would complain of the broken pipe once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except OSError as error:

@@ -59,6 +59,7 @@ def run_checks(options: Mapping[str, Any], *, question: str, offline: bool) -> l
 
 
 def _caught(name: str, work: Callable[[], Iterator[Check]]) -> list[Check]:
+    # Not list(work()): what was found before the error is to be shown, too.
     found: list[Check] = []
     try:
         found += work()
@@ -124,6 +125,7 @@ def _store(settings: Settings) -> Iterator[Check]:
     if path is None:
         yield Check("store", "warning", "off: every run pays for every call")
         return
+    # The first run makes missing directories.
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     if not os.access(nearest, os.W_OK):
         yield Check("store", "failed", f"{nearest} can't be written", "set store to another file", Exit.USAGE)
@@ -131,6 +133,7 @@ def _store(settings: Settings) -> Iterator[Check]:
         yield Check("store", "ok", f"{path} (made by the first run)")
     else:
         try:
+            # Read-only: a look at a store must neither make nor migrate one.
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
                 [said] = db.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.Error as error:
@@ -159,6 +162,7 @@ def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]
     if offline:
         yield Check("judge", "skipped", f"{name}: key and address are set; not called (--offline)")
         return
+    # Whatever a model knows, it can tell that this answers nothing.
     sample = RagSample(question="When do you open on Sunday?", answer="I don't know when we open on Sunday.")
     outcome = engine.wait(scorer.scores(sample))["abstention"]
     if not isinstance(outcome, Score):
@@ -173,6 +177,7 @@ def _judge(settings: Settings, engine: Engine, offline: bool) -> Iterator[Check]
             f"{name} took {sample.answer!r} for an answer ({took})",
             "a model that gets this wrong is too weak to judge; choose another",
         )
+    # Only judges behind an OpenAI-compatible API have it.
     output = getattr(scorer.judge, "output_taken", None)
     if output is not None and output != "json_schema":
         advice = (
@@ -188,8 +193,9 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
     if offline and embedder.name != "local" and not embedder.name.startswith("local"):
         yield Check("embedder", "skipped", f"{embedder.name}: not called (--offline)")
         return
+    # Two texts: some services answer one and refuse a batch.
     vectors = engine.wait(embedder.embed(["The shop opens at nine.", "It rains."]))
-    yield Check("embedder", "ok", f"{embedder.name}: {len(vectors[0])} numbers a text")
+    yield Check("embedder", "ok", f"{embedder.name}: vectors of {len(vectors[0])} numbers")
 
 
 def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
@@ -206,6 +212,7 @@ def _service(settings: Settings, engine: Engine, question: str, offline: bool) -
     parts.append(f"answer of {len(answer)} letters" if answer else "no answer")
     parts.append("no chunks" if sample.contexts is None else f"{len(sample.contexts)} chunks")
     parts.append("with ids" if sample.context_ids else "without ids")
+    # An empty list is a reply: nothing was found for such a question.
     lacking = sample.contexts is None or answer is None
     advice = "map the reply: [rag.reply] answer, contexts (docs/rag-service.md)" if lacking else ""
     yield Check("service", "warning" if lacking else "ok", ", ".join(parts), advice)

@@ -50,6 +50,7 @@ def configured(*names: str) -> Callable[[F], F]:
     """Adds those of the options ``rag_url``, ``judge``, ``embedder``, ``store``; read by :func:`settings_of`."""
 
     def add(command: F) -> F:
+        # Decorators apply from the inside out, and help shows options in that order.
         for option in (_SETTINGS[name] for name in reversed(names)):
             flag = option.command_flag or option.flag
             command = click.option(flag, metavar=option.metavar, help=option.help)(command)
@@ -73,6 +74,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     taken = {option.setting: option for option in _SETTINGS.values() if option.setting}
     return load_settings(
         Path.cwd(),
+        # There is no rootdir of pytest here: any directory above may have the file.
         root=Path(Path.cwd().anchor),
         options={key: given.get(option.parameter) for key, option in taken.items()},
         flags={key: option.command_flag or option.flag for key, option in taken.items()},
@@ -81,6 +83,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 
 def pytest_cache() -> Path | None:
     """Where tests run in this directory keep their store; None if none has been run."""
+    # Where pytest keeps it unless cache_dir says otherwise; then the setting `store` names the file.
     cache = Path(".pytest_cache/d/ragbench")
     return cache if cache.is_dir() else None
 

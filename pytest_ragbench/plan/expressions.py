@@ -16,7 +16,9 @@ from pytest_ragbench.plan.helpers import ask_of, asks_metrics, is_helper
 from pytest_ragbench.plan.model import UNKNOWN, Ask, Symbol
 from pytest_ragbench.plan.values import Definition, Frame, LocalFunction, Method
 
+# Of pytest and unittest: what comes after them in a test may not run.
 _LEAVING = frozenset({"skip", "xfail", "exit", "fail", "importorskip", "skipTest"})
+# They stop at the first element that decides, so later ones may not be evaluated.
 _LAZY = frozenset({"all", "any", "next"})
 
 DefinitionOf = Callable[[FunctionType], Definition | None]
@@ -62,6 +64,7 @@ class Expressions:
 
     def value(self, node: ast.expr, frame: Frame) -> Any:
         """What an expression stands for; helpers that it calls are noted."""
+        # Not ast.NodeVisitor: its methods take no frame.
         read = getattr(self, f"_on_{type(node).__name__.lower()}", self.parts)
         return read(node, frame)
 
@@ -78,6 +81,7 @@ class Expressions:
         match target:
             case ast.Name(id=name):
                 frame.names[name] = value
+            # How much it takes depends on how long the value is.
             case ast.Starred(value=inner):
                 self.bind(inner, UNKNOWN, frame)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -171,10 +175,12 @@ class Expressions:
 
     def _on_binop(self, node: ast.BinOp, frame: Frame) -> Any:
         left, right = self.value(node.left, frame), self.value(node.right, frame)
+        # Sums of strings and lists make up names and tables of metrics; other arithmetic doesn't matter here.
         return values.joined(left, right) if isinstance(node.op, ast.Add) else UNKNOWN
 
     def _on_compare(self, node: ast.Compare, frame: Frame) -> Any:
         left, *others = (self.value(each, frame) for each in (node.left, *node.comparators))
+        # In a chain (a < b < c) the later parts are evaluated only if the earlier ones hold.
         return values.compared(node.ops[0], left, others[0]) if len(others) == 1 else UNKNOWN
 
     def _on_subscript(self, node: ast.Subscript, frame: Frame) -> Any:
@@ -192,6 +198,7 @@ class Expressions:
     def _comprehension(
         self, loops: Sequence[ast.comprehension], parts: Sequence[ast.expr], frame: Frame
     ) -> Any:
+        # A comprehension has a scope of its own.
         inner = Frame({}, frame, frame.module)
         rounds = values.rounds_of(self.value(loops[0].iter, frame))
         if rounds is None or len(loops) > 1 or loops[0].ifs or loops[0].is_async:
@@ -205,6 +212,7 @@ class Expressions:
         for value in rounds:
             self.bind(loops[0].target, value, inner)
             found.append([self.value(part, inner) for part in parts][-1])
+        # One round stood for all samples, so the list would have the wrong length.
         return UNKNOWN if Symbol.EACH in rounds else found
 
     # Calls
@@ -220,6 +228,7 @@ class Expressions:
                 args, kwargs = self._arguments(node, frame)
         else:
             args, kwargs = self._arguments(node, frame)
+        # A function of the project may have one of those names, too.
         followed = isinstance(called, FunctionType) and values.is_users(called)
         if called_name(node) in _LEAVING and not followed:
             self.left = True
@@ -263,6 +272,7 @@ class Expressions:
         if values.is_builder(called):
             return values.built(called, args, kwargs)
         given = [*(args or ()), *kwargs.values()]
+        # A sample that goes where it can't be followed may meet any helper there.
         gone = any(isinstance(value, Symbol) and value is not UNKNOWN for value in given)
         if gone and (called is UNKNOWN or isinstance(called, type)):
             self.complete = False
@@ -280,9 +290,10 @@ class Expressions:
         return UNKNOWN
 
     def _follow(self, function: FunctionType, args: list[Any] | None, kwargs: dict[str, Any]) -> Any:
-        """Into a function of the user's."""
+        """Read the body of a function of the project."""
         inner = inspect.unwrap(function)
         definition = self._definition_of(inner) if isinstance(inner, FunctionType) else None
+        # The body of a generator runs when it is iterated, if at all.
         if definition is None or inspect.isgeneratorfunction(inner):
             self.complete = False
             return UNKNOWN

@@ -81,7 +81,9 @@ class Forecast:
             if not tasks or (judge, key) in self._counted:
                 continue
             self._counted.add((judge, key))
+            # The local judge always says the same, and votes once.
             most = 1 if judge == "local" else votes
+            # Votes are asked for until a majority agrees; how many more it takes depends on the replies.
             sure = most // 2 + 1 if ask.certain and judge in judges.asked else 0
             if sure:
                 self.judged[judge, name] += tasks * sure
@@ -102,6 +104,7 @@ def fitted_metric(name: str, ask: Ask, example: Question | RagSample) -> Metric:
         return metric
     try:
         if isinstance(example, Question):
+            # Not blank: a metric refuses a sample whose fields are.
             example = sample_from(example, answer="-", contexts=("-",))
         return metric.adapted(example, ask.options)
     except RagbenchError:  # the test will say so

@@ -28,12 +28,14 @@ def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     """The call of a helper as an :class:`Ask`; arguments may be symbols."""
     spec = spec_of(function)
     try:
+        # Partial, since a missing argument is for the running test to complain of.
         given = dict(_signature(function).bind_partial(*args, **kwargs).arguments)
     except TypeError:
         return Ask({}, of="other", known=False, helper=function.__name__)
     if spec is None:
         return Ask({}, of="other", known=False, helper=function.__name__)
     given |= given.pop("options", {})
+    # A judge or embedder of the call itself exists only while the test runs.
     chosen = {tool: given.get(tool) for tool in ("judge", "embedder")}
     of = _of(given.get(spec.given_in, UNKNOWN), spec)
     ask = _described(spec, given, of)

@@ -1,7 +1,7 @@
 """Asks ahead of a test what its plan is certain to ask; runs on the engine's loop.
 
 A guess goes the same way as the test will, with the same checks, votes and panels, so that the test finds the
-replies it needs and no others are asked for. What goes wrong is the test's to say.
+replies it needs and no others are asked for. What goes wrong is reported by the test itself.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Guesses:
         started = list(guesses)
         if not started or self._stopped:
             return
+        # Fetches below it count as guesses, and give way to those that a test waits for.
         context = copy_context()
         context.run(looking_ahead.set, True)
         self._engine.loop.call_soon_threadsafe(self._start, started, context=context)
@@ -159,6 +160,7 @@ class Ahead:
         """The score of this very request, on the same terms."""
         for finished in self.scores:
             if finished.prepared.is_like(prepared):
+                # Once only: a second, equal call of the test is counted as one of its own.
                 self.scores.remove(finished)
                 return finished.score if engine.take_over(finished.receipts) else None
         return None
@@ -186,6 +188,7 @@ async def score_ahead(context: Context, asks: Sequence[Ask], ahead: Ahead) -> No
             over.append(ask)
             continue
         try:
+            # A question without an answer has nothing to score; the running test says so.
             samples = (await ahead.all()).answered if ask.of == "each" else [await ahead.one()]
             for sample in samples[:MAX_EACH]:
                 prepared += _prepared(context, ask, sample)

@@ -33,6 +33,7 @@ from pytest_ragbench.plan.values import (
 MAX_DEPTH = 6
 """How deep calls of the user's own functions are followed."""
 
+# After a helper inside one of these the test goes on, whatever the helper found.
 _CATCHING = frozenset({"raises", "suppress"})
 
 
@@ -76,6 +77,7 @@ class PlanReader:
             return Plan(complete=False)
         code = function.__code__
         if owner is not None and code.co_argcount:
+            # By its place: nothing says that it is called self.
             names[code.co_varnames[0]] = Instance(owner)
         reading = _Statements(self._definition)
         reading.run(definition, Frame(names, closure_of(function), function.__globals__), code)
@@ -91,6 +93,7 @@ class PlanReader:
 
 def _parsed(function: FunctionType) -> Definition | None:
     try:
+        # A method is indented in its file.
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
         return None
@@ -98,6 +101,7 @@ def _parsed(function: FunctionType) -> Definition | None:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return statement
     lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    # Of several lambdas in one statement the code doesn't say which it is.
     return lambdas[0] if len(lambdas) == 1 else None
 
 
@@ -110,6 +114,7 @@ class _Statements(Expressions):
 
     def run(self, node: Definition, frame: Frame, code: object) -> Any:
         """Read a function's body; its value, where that is known."""
+        # A function that calls itself would be read for ever.
         if len(self.frames) >= MAX_DEPTH or code in self._codes:
             self.complete = False
             return UNKNOWN
@@ -150,6 +155,7 @@ class _Statements(Expressions):
     # Nodes
 
     def _on_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        # A decorator may put anything in its place.
         frame.names[node.name] = UNKNOWN if node.decorator_list else LocalFunction(node, frame)
 
     _on_asyncfunctiondef = _on_functiondef
@@ -180,7 +186,7 @@ class _Statements(Expressions):
     _on_nonlocal = _on_global
 
     def _on_import(self, node: ast.Import, frame: Frame) -> None:
-        """Names of modules that are there already: reading a test imports nothing of the user's."""
+        """Names of modules that are there already: reading a test imports no module of the project."""
         for alias in node.names:
             top = alias.name.partition(".")[0]
             home = sys.modules.get(alias.name if alias.asname else top, UNKNOWN)
@@ -193,6 +199,7 @@ class _Statements(Expressions):
 
     def _on_return(self, node: ast.Return, frame: Frame) -> None:
         found = None if node.value is None else self.value(node.value, frame)
+        # After a return that may happen, this one may not.
         frame.value = UNKNOWN if self.doubts or frame.may_have_returned else found
         frame.may_have_returned = True
 
@@ -210,6 +217,7 @@ class _Statements(Expressions):
 
     def _on_for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> None:
         rounds = rounds_of(self.value(node.iter, frame))
+        # With break or continue even a known list is not gone through for certain.
         if rounds is None or any(
             isinstance(part, (ast.Break, ast.Continue)) for part in _own_parts(node.body)
         ):
@@ -250,6 +258,7 @@ class _Statements(Expressions):
         for handler in node.handlers:
             self._maybe(handler.body, frame)
         self._maybe(node.orelse, frame)
+        # Whatever happened before, this happens.
         self._block(node.finalbody, frame)
 
     _on_trystar = _on_try

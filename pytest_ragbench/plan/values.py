@@ -48,6 +48,7 @@ class Frame:
             return self.outer.lookup(name)
         if name in self.module:
             return self.module[name]
+        # In the main module it is a module, elsewhere a dict.
         builtins = self.module.get("__builtins__", {})
         found = builtins if isinstance(builtins, dict) else vars(builtins)
         return found.get(name, UNKNOWN)
@@ -91,6 +92,7 @@ def is_installed(filename: str) -> bool:
 
 
 def is_plain(value: Any) -> bool:
+    # Exact types: a subclass may compare and convert as it likes.
     return type(value) in _PLAIN
 
 
@@ -109,6 +111,7 @@ def built(called: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any]) ->
     """What a builder makes of plain values."""
     if args is None or isinstance(getattr(called, "__self__", None), Symbol):
         return UNKNOWN
+    # Iterating over anything else may run code of the project before its test does.
     if any(type(arg) not in (*_SEQUENCES, *_PLAIN) for arg in (*args, *kwargs.values())):
         return UNKNOWN
     try:
@@ -135,6 +138,7 @@ def attribute(base: Any, name: str) -> Any:
         except Exception:  # a module may have a __getattr__ of its own
             return UNKNOWN
     if isinstance(base, Instance):
+        # Not getattr, which would run properties.
         found = inspect.getattr_static(base.owner, name, UNKNOWN)
         if isinstance(found, staticmethod):
             return found.__func__
@@ -153,6 +157,7 @@ def item(base: Any, place: Any) -> Any:
 
 def joined(left: Any, right: Any) -> Any:
     """``left + right``."""
+    # Other types may define + as they like.
     alike = type(left) is type(right) and type(left) in (str, list, tuple)
     return left + right if alike else UNKNOWN
 

@@ -122,7 +122,7 @@ def _takes_session(function: Callable[..., Any]) -> bool:
 
 
 def _listed(contexts: Any) -> Any:
-    """Any iterable of chunks as a list; what is none stays, for the reader to name."""
+    """Any iterable of chunks as a list; anything else stays, for the reader to refuse."""
     if isinstance(contexts, (str, Mapping)) or not hasattr(contexts, "__iter__"):
         return contexts
     return list(contexts)

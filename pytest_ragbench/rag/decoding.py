@@ -94,7 +94,7 @@ def _plain(content_type: str, text: str, reader: ReplyReader, problem: str) -> R
 
 
 def _json(text: str) -> tuple[Any, str]:
-    """The value, and an empty string; or None, and where it is no JSON, as the end of a message."""
+    """The value, and an empty string; or None, and where it stops being JSON, as the end of a message."""
     try:
         return loaded(text), ""
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Objects of the user's, by name."""
+"""Objects that a configuration names."""
 
 from __future__ import annotations
 

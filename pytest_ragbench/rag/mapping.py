@@ -308,7 +308,7 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
 def _chunks(found: Any, *, strict: bool) -> _Chunks:
     """Texts, ids and scores of retrieved chunks.
 
-    ``strict``: their path is configured, so each must have a text. Otherwise links, titles and file
+    ``strict``: their path is configured, so each must have text. Otherwise links, titles and file
     names don't count as chunks, and only their ids are taken.
     """
     items = found if isinstance(found, (list, tuple)) else [found]

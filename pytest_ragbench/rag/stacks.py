@@ -15,7 +15,7 @@ Function = Callable[[str], Any]
 
 
 def adapted(value: Any) -> tuple[Function, str] | None:
-    """The object as a function of the question, and what it is called; None for what is none of them.
+    """The object as a function of the question, and what it is called; None for any other object.
 
     Understood are LangChain runnables (retrievers, chains, graphs), LlamaIndex query engines, chat engines and
     retrievers, and Haystack pipelines.

@@ -69,6 +69,7 @@ class _Loader:
     def cases(self) -> list[Case]:
         try:
             self.root = self._root()
+            # Aliases may multiply what is written; no honest file has this many more nodes than characters.
             builder = _TypedBuilder(self.source, limit=200_000 + self.path.stat().st_size)
             self.data = builder.value(self.root)
         except Unreadable:
@@ -127,6 +128,7 @@ class _Loader:
             self._report_all(error)
             self.problems.raise_any()
             raise
+        # With a list of tests, nobody could tell whether such a key is for all of them.
         short = sorted(suite.model_fields_set & (set(Test.model_fields) - {"retrievers", "judges"}))
         if suite.tests is not None and short:
             self.report(short[:1], f"{short[0]!r} beside 'tests': write it into 'defaults', or into a test")
@@ -199,6 +201,7 @@ class _Loader:
             return {name: known.get(name) for name in many}
         if one is None:
             return {}
+        # A retriever that the test spells out has no name, and is the only one.
         return {one: known[one]} if isinstance(one, str) and one in known else {"": one}
 
     # Questions
@@ -222,6 +225,7 @@ class _Loader:
             return [], {}
         expected = {}
         for question in found:
+            # To the readers of question files `expect` is a column like any other.
             if "expect" in question.metadata:
                 expected[question.id] = self._expect(question.metadata["expect"], None, question)
         return found, expected
@@ -250,6 +254,7 @@ class _Loader:
             line = self.line(*path, place)
             cells = dict(item) if isinstance(item, Mapping) else {"question": item}
             if "expect" in cells:
+                # Before the columns are mapped: they don't know it.
                 raw[line] = (cells.pop("expect"), place)
             rows.append(Row(line, cells))
         found = questions_from_rows(rows, self.source)
@@ -279,6 +284,7 @@ class _Loader:
     def _check_names(self, found: Sequence[Case]) -> None:
         seen: dict[str, int] = {}
         for case in found:
+            # By id: names that differ in punctuation alone become one.
             name = ids.test_id(case.name)
             if name in seen:
                 self.source.report(
@@ -295,6 +301,7 @@ def _message(problem: Mapping[str, Any]) -> str:
     name = ".".join(part for part in problem["loc"] if isinstance(part, str) and part != "tests")
     if problem["type"] == "extra_forbidden":
         return f"unknown key {str(problem['loc'][-1])!r}{_near(problem['loc'])}"
+    # How pydantic begins what a validator raised.
     said = str(problem["msg"]).removeprefix("Value error, ")
     return f"{name}: {said[:1].lower()}{said[1:]}"
 
@@ -323,6 +330,7 @@ class _TypedBuilder(NodeBuilder):
         import yaml
 
         try:
+            # By way of its text, since PyYAML makes values of whole documents only.
             return yaml.safe_load(yaml.serialize(node, allow_unicode=True))
         except yaml.YAMLError as error:
             self.source.stop(line_of(node), f"not YAML: {explained(error)}")

@@ -122,11 +122,13 @@ class Suite(Test):
             for name in self.model_fields_set & set(Test.model_fields)
             if name not in ("retrievers", "judges")
         }
+        # Not validated again: these are the fields of a valid suite.
         tests = (Test.model_construct(set(own), **own),) if self.tests is None else self.tests
         found = []
         for number, test in enumerate(tests, start=1):
             name = test.name or (stem if self.tests is None else f"{stem}-{number}")
             case = _with_defaults(test, self.defaults, name)
+            # The file's retrievers and judges are for tests that choose none.
             everywhere = {} if case.retriever or case.retrievers else {"retrievers": tuple(self.retrievers)}
             everywhere |= {} if case.judge or case.judges else {"judges": tuple(self.judges)}
             found.append(case.model_copy(update=everywhere))
@@ -138,6 +140,7 @@ def _with_defaults(test: Test, defaults: _Common, name: str) -> Test:
     merged: dict[str, Any] = {"name": name}
     for field in _Common.model_fields:
         own, other = getattr(test, field), getattr(defaults, field)
+        # What is asserted adds up, as a test asks for more than the defaults; anything else is replaced.
         if field in ("thresholds", "over"):
             merged[field] = {**other, **own}
         elif field in ("expect", "tags", "fixtures"):
@@ -159,6 +162,7 @@ def json_schema() -> dict[str, Any]:
 
     schema = Suite.model_json_schema(mode="validation")
     definitions = schema["$defs"]
+    # Pydantic sees Any there, since rows are mapped by the question reader, as those of files are.
     definitions["QuestionsFile"] = QuestionsFile.model_json_schema()
     question: dict[str, Any] = {name: {} for name in FIELDS}
     question["question"] = _TEXT

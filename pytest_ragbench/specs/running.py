@@ -26,7 +26,9 @@ def check_sample(case: Case, sample: RagSample) -> None:
         As the helpers for Python tests.
     """
     __tracebackhide__ = True
+    # These first: they cost nothing, and are said even where a judge fails.
     problems = [problem for part in case.expectations(sample.id) for problem in part.problems(sample)]
+    # The question's own threshold wins over the test's.
     limits: dict[str, Any] = {**case.test.thresholds, **sample.thresholds}
     missed: QualityFailure | None = None
     if limits:
@@ -37,6 +39,7 @@ def check_sample(case: Case, sample: RagSample) -> None:
         except RagbenchError as error:
             if not problems:
                 raise
+            # What is surely wrong with the answer counts for more than a judge that can't be asked.
             raise QualityFailure(failure_text(sample, [], [str(error)], said=problems)) from None
     if problems:
         if missed is None:

@@ -61,6 +61,7 @@ def command(
         outcomes = {} if no_scores else _outcomes(sample, metrics, engine, settings)
     emit(_as_data(sample, outcomes), lambda: _text(sample, outcomes), as_json=as_json)
     failed = any(
+        # A metric without a value for this answer isn't an outage.
         isinstance(outcome, Exception) and not isinstance(outcome, UndefinedScore)
         for outcome in outcomes.values()
     )
@@ -87,9 +88,12 @@ def _outcomes(
             embeds = True
         except UsageError:  # the default embedder is an extra
             embeds = False
+        # The local judge doesn't do every task, and would only refuse.
         names = possible_metrics(sample, judge.tasks, embedder=embeds)
     scorer = Scorer(names, engine, settings)
-    scorer.check_file([sample], "this question") if metrics else None
+    # Only what the user named may be a mistake; what was chosen here fits.
+    if metrics:
+        scorer.check_file([sample], "this question")
     return engine.wait(scorer.scores(sample))
 
 

@@ -26,5 +26,6 @@ def command(shell: str) -> None:
     complete = get_completion_class(shell)
     if complete is None:  # pragma: no cover - Choice lets only known ones through
         raise click.UsageError(f"click knows no shell {shell!r}")
+    # As a comment of the script: stdout goes into a file.
     click.echo(f"# {_HOW[shell]}")
     click.echo(complete(ragbench, {}, "ragbench", "_RAGBENCH_COMPLETE").source())

@@ -8,16 +8,14 @@ import click
 
 from pytest_ragbench.cli.shared import check_replaces, emit, json_option
 from pytest_ragbench.questions import load_questions
-from pytest_ragbench.questions.writers import write_questions
-
-_TARGETS = ["own", "ragas", "deepeval", "langsmith", "promptfoo"]
+from pytest_ragbench.questions.writers import TARGETS, write_questions
 
 
 @click.command()
 @click.argument("questions")
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--as", "target", type=click.Choice(_TARGETS), default="own", help="Whose names of columns to write."
+    "--as", "target", type=click.Choice(TARGETS), default="own", help="Whose names of columns to write."
 )
 @click.option("--format", "format", metavar="KIND", help="Of QUESTIONS, where its suffix does not say.")
 @click.option("--encoding", metavar="NAME", help="Of QUESTIONS, where it is not UTF-8.")
@@ -37,6 +35,7 @@ def command(
       ragbench export questions.xlsx questions.jsonl
       ragbench export questions.csv golden.json --as deepeval
     """
+    # Before the questions are read, which may take a database a while.
     check_replaces(output, force=force)
     found = load_questions(questions, format=format, encoding=encoding, table=table)
     write_questions(found, output, target)

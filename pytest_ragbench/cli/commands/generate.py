@@ -68,6 +68,7 @@ def command(
             source, count, kinds, seed, engine, settings
         )  # fmt: skip
     if not found.questions:
+        # The first failure says more than that there is no question.
         raise found.failed[0] if found.failed else UsageError(f"{source}: no question came of it")
     write_questions(found.questions, output)
     told = {

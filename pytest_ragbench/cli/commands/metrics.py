@@ -77,6 +77,7 @@ def described(metric: Metric) -> dict[str, Any]:
         "embedder": metric.embedder,
         "reference_free": is_reference_free(metric),
         "of": metric.of,
+        # JSON has no infinity.
         "low": metric.low if math.isfinite(metric.low) else None,
         "high": metric.high if math.isfinite(metric.high) else None,
         "direction": metric.direction,
@@ -87,6 +88,7 @@ def described(metric: Metric) -> dict[str, Any]:
 
 
 def _options(metric: Metric) -> list[str]:
+    # The formula's own signature, so that the list can't be out of date.
     parameters = inspect.signature(metric.compute).parameters.values()
     return [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
 

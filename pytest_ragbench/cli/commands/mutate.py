@@ -59,6 +59,7 @@ def command(
     from pytest_ragbench.mutation.outcome import outcome, text
     from pytest_ragbench.mutation.running import originals, try_out, variants_of
 
+    # First, since what follows is paid for.
     wanted = parse_threshold(catch, Scale("catch")) if catch is not None else None
     settings = settings_of(options)
     rules = [*parse_rules(settings.gates), *(parse_rule(text) for text in gates)]
@@ -79,6 +80,7 @@ def command(
     data |= {"kinds": [], "survivors": [], **(as_dict(found.metrics[0]) if found.metrics else {})}
     data["gates"] = as_dict(found)["gates"]
     emit(data, lambda: "\n".join([f"judge {data['judge'] or 'none'}", *text(found)]), as_json=as_json)
+    # A judge that gave no verdict at all caught nothing and missed nothing.
     if trials and all(trial.passed is None for trial in trials):
         return Exit.UNSCORED
     share = data["caught"]

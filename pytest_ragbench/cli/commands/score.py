@@ -76,6 +76,7 @@ def command(
 
     limits = _limits(thresholds)
     settings = settings_of(options)
+    # A threshold names its metric: with -t alone there is no need for -m.
     names = list(dict.fromkeys([*(metrics or () if limits else metrics or _DEFAULT), *limits]))
     job = Job(
         path=file, output=output or Path(f"{file.stem}.scores.jsonl"), metrics=names, format=format,
@@ -93,6 +94,7 @@ def command(
             raise
         except QuestionFileError:
             progress.end()
+            # With nothing done yet, there is nothing to go on from.
             if job.part.is_file() and job.part.stat().st_size:
                 note(
                     f"the rows before are done, in {job.part}: the same command with --keep-going goes on there"
@@ -117,6 +119,7 @@ def _limits(given: tuple[str, ...]) -> dict[str, Threshold]:
 
     limits = {}
     for text in given:
+        # Before anything is scored: a limit with a slip would be found after hours.
         match = _LIMIT.fullmatch(text.strip())
         if match is None:
             raise click.UsageError(
@@ -141,6 +144,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 
 def _misses(totals: Totals, name: str, limit: Threshold) -> bool:
     found = totals.by_metric[name]
+    # Without any score there is no mean to miss it; the exit code says 8 then.
     return found.n > 0 and not limit.met(found.mean)
 
 
@@ -177,8 +181,10 @@ class _Progress:
 
     def __call__(self, totals: Totals) -> None:
         if self._first is None:
+            # Rows of an interrupted run are there already, and would flatter the speed.
             self._first = totals.rows - 1
         now = time.monotonic()
+        # A log of CI keeps every line.
         if now - self._said < (0.2 if self._terminal else 30.0):
             return
         self._said = now

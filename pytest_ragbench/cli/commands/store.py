@@ -44,6 +44,7 @@ def show(store: str | None, as_json: bool) -> None:
     """How many replies there are, of whom, and how large they are."""
     with _opened(store) as opened:
         stats = opened.stats()
+        # Kept with each reply, so that this needs no look into payloads.
         tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in opened.items())
     data = {"file": opened.name, **stats, "tokens": tokens}
 
@@ -122,6 +123,7 @@ def export(store: str | None, file: str, kind: str | None, as_json: bool) -> Non
         click.echo("\n".join(lines))
         return
     text = "".join(f"{line}\n" for line in lines)
+    # A service may have sent halves of surrogate pairs, which UTF-8 can't hold.
     Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
     emit({"file": file, "replies": len(lines)}, f"{file}: {len(lines):,} replies", as_json=as_json)
 
@@ -147,6 +149,7 @@ def _opened(store: str | None) -> Iterator[Inventory]:
     opened = inventory_of(place)
     if opened is None:
         raise UsageError("the store is switched off; name a file with --store")
+    # Opening it would make it, and show an empty store where a path is misspelt.
     if isinstance(place, Path) and not place.is_file():
         raise UsageError(
             f"{place}: there is no store yet; a run of tests makes it, or name another with --store"

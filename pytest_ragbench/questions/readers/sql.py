@@ -258,7 +258,7 @@ class _Alchemy:
 
     def query(self, text: str) -> _Result:
         with self.engine.connect() as connection:  # never committed
-            # Past SQLAlchemy's own syntax: a colon in a query is no parameter.
+            # Past SQLAlchemy's own syntax: a colon in a query doesn't name a parameter.
             return _rows(connection.exec_driver_sql(text))
 
 
