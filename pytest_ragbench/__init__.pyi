@@ -360,7 +360,7 @@ def assert_context_utilization(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Whether useful chunks come first: average precision of the ranking, judged chunk by chunk."""
+    """Whether chunks that the answer makes use of come first: context_precision by the answer."""
 
 def assert_corpus_bleu(
     items: Items,
@@ -451,7 +451,7 @@ def assert_hallucination(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Share of the answer's claims that are wrong and come from relevant chunks. Lower is better."""
+    """Share of the answer's claims that are wrong and come from no chunk. Lower is better."""
 
 def assert_hit_rate(
     sample: RagSample,
@@ -675,7 +675,7 @@ def assert_noise_sensitivity_irrelevant(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Share of the answer's claims that are wrong and come from relevant chunks. Lower is better."""
+    """Share of the answer's claims that are wrong and come from irrelevant chunks only. Lower is better."""
 
 def assert_non_llm_context_precision(
     sample: RagSample,

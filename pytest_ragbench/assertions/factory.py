@@ -115,6 +115,6 @@ def signature_of(metric: Metric) -> inspect.Signature:
 
 def _doc(metric: Metric) -> str:
     """That of the formula, with its options, and where it is said what the helper raises."""
-    says = inspect.getdoc(metric.compute) or f"The metric {metric.name}."
+    says = metric.doc or f"The metric {metric.name}."
     asserted = "assert_over(items, ...)" if metric.of == "set" else "assert_metric(..., sample)"
     return f"Assert {metric.name}: {says}\n\nRaises as ``{asserted}``."

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.metrics.checks import check_options
 from pytest_ragbench.metrics.needs import check_needs
-from pytest_ragbench.metrics.registry import Metric, all_metrics, check_options, find, is_ours
+from pytest_ragbench.metrics.registry import Metric, all_metrics, find, is_ours
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score

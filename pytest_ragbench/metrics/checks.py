@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pytest_ragbench.judge.tasks import ASKED
 from pytest_ragbench.metrics.needs import check_needs
-from pytest_ragbench.metrics.registry import Metric, all_metrics, check_options, find
+from pytest_ragbench.metrics.registry import Metric, all_metrics, find, option_parameters
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
 
@@ -28,6 +31,52 @@ def check_sample(name: str, sample: RagSample, options: Mapping[str, Any]) -> Me
     check_sample_metric(metric)
     check_options(metric, formula_options(metric, options))
     return fit_to_sample(metric, sample, options)
+
+
+def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
+    """Refuse options that the formula does not have, values that its ``Literal`` annotations don't list, and the lack
+    of an option that it must have.
+
+    Raises
+    ------
+    UsageError
+        Naming metric and option.
+    """
+    parameters = option_parameters(metric)
+    for name in options:
+        if name == "k" and "@" in metric.name:
+            raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
+        if name not in parameters:
+            raise UsageError(
+                f"{metric.name} has no option {name!r}; its options: {', '.join(parameters) or 'none'}"
+            )
+    for name, (values, or_function) in (_listed_values(metric.compute) if options else {}).items():
+        value = options.get(name, values[0])
+        if value not in values and not (or_function and callable(value)):
+            raise UsageError(f"{metric.name}: {name} must be {' or '.join(map(repr, values))}; got {value!r}")
+    for name, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty and name not in {**metric.options, **options}:
+            raise UsageError(
+                f"{metric.name} needs the option {name!r}: assert_{metric.name}(..., {name}=...)"
+            )
+
+
+@lru_cache(maxsize=1024)
+def _listed_values(compute: Callable[..., Any]) -> Mapping[str, tuple[tuple[Any, ...], bool]]:
+    """Of options whose annotation lists all values: these, and whether a function may stand in their place."""
+    try:
+        hints = get_type_hints(inspect.unwrap(compute))
+    except Exception:  # a user's formula may be annotated with what is imported for type checkers only
+        return {}
+    found = {}
+    for name in inspect.signature(compute).parameters.keys() & hints.keys():
+        hint = hints[name]
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        values = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+        if values and all(kind is NoneType or get_origin(kind) in (Literal, Callable) for kind in kinds):
+            values += [None] if NoneType in kinds else []
+            found[name] = (tuple(values), any(get_origin(kind) is Callable for kind in kinds))
+    return found
 
 
 def check_sample_metric(metric: Metric) -> None:

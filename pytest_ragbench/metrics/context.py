@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_ragbench.judge.tasks import ExtractEntities, ExtractSentences, FindEntities, JudgeChunks
@@ -11,17 +12,18 @@ from pytest_ragbench.metrics.formulas import overlap, retrieval, verdicts
 from pytest_ragbench.metrics.registry import RETRIEVAL_BANDS, metric, named
 from pytest_ragbench.metrics.retrieval import not_retrieved, ranking_of
 from pytest_ragbench.metrics.steps import (
-    choice,
+    check_number,
     contexts_of,
     first_fault,
     head,
+    no_reference_claims,
     share_of,
     split,
     verdicts_of,
     verify,
 )
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.model.errors import UndefinedScore, UsageError
+from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.text import is_blank, sentences
@@ -33,7 +35,6 @@ Target = Literal["reference", "response", "auto"]
 
 def _target(sample: RagSample, target: str) -> str:
     """The field that chunks are compared with; "auto" is the reference where there is one."""
-    choice("context_precision", "target", target, ("reference", "response", "auto"))
     if target == "auto":
         return "answer" if is_blank(sample.reference) else "reference"
     return "answer" if target == "response" else "reference"
@@ -89,7 +90,10 @@ async def context_precision(sample: RagSample, tools: Tools, *, target: Target =
 named(
     "context_utilization",
     "context_precision",
-    {"needs": ("question", "contexts", "answer")},
+    {
+        "needs": ("question", "contexts", "answer"),
+        "about": "Whether chunks that the answer makes use of come first: context_precision by the answer.",
+    },
     target="response",
 )
 
@@ -122,10 +126,21 @@ def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence
 
 
 def _check_similarity(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    cutoff = options.get("cutoff", 0.5)
-    if isinstance(cutoff, bool) or not isinstance(cutoff, (int, float)) or not 0 <= cutoff <= 1:
-        raise UsageError(f"cutoff of string similarity must lie in 0..1, got {cutoff!r}")
+    check_number("string similarity", "cutoff", options.get("cutoff", 0.5), 0, 1)
     return {}
+
+
+def _likeness(texts: Sequence[str], others: Sequence[str], cutoff: float) -> list[Finding]:
+    """Of each text, how similar the most similar of the others is, in 0..1, and whether that is enough."""
+    others = [other for other in others if not is_blank(other)]
+    nearest = [
+        max((overlap.string_similarity(text, other) for other in others), default=0.0) for text in texts
+    ]
+    return [
+        # The tolerance keeps float noise from deciding at the cutoff.
+        Finding(head(text), best >= cutoff - 1e-12, value=best)
+        for text, best in zip(texts, nearest, strict=True)
+    ]
 
 
 @metric(
@@ -140,19 +155,9 @@ async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: 
     Two chunks resemble each other where ``1 - Levenshtein distance / longer length >= cutoff``; range 0..1.
     Source: RAGAS' NonLLMContextPrecisionWithReference.
     """
-    wanted = [text for text in sample.reference_contexts or () if not is_blank(text)]
-    likeness = [_nearest(chunk, wanted) for chunk in contexts_of(sample)]
-    findings = [
-        Finding(head(chunk), best >= cutoff - 1e-12, chunk=rank, value=best)
-        for rank, (chunk, best) in enumerate(zip(contexts_of(sample), likeness, strict=True), 1)
-    ]
-    value = overlap.non_llm_context_precision(contexts_of(sample), wanted, cutoff)
-    return _of_chunks(sample, tools, value, findings)
-
-
-def _nearest(text: str, others: Sequence[str]) -> float:
-    """The similarity of ``text`` to the most similar of the others, in 0..1."""
-    return max((overlap.string_similarity(text, other) for other in others), default=0.0)
+    found = _likeness(contexts_of(sample), sample.reference_contexts or (), cutoff)
+    findings = [replace(finding, chunk=rank) for rank, finding in enumerate(found, 1)]
+    return _of_chunks(sample, tools, verdicts.average_precision(verdicts_of(findings)), findings)
 
 
 @metric(
@@ -192,9 +197,7 @@ def _of_ids(sample: RagSample, tools: Tools, value: float) -> Score:
 
 
 def _adapt_recall(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    units = options.get("units", "claims")
-    choice("context_recall", "units", units, ("claims", "sentences"))
-    return {"tasks": ("verify_claims",)} if units == "sentences" else {}
+    return {"tasks": ("verify_claims",)} if options.get("units") == "sentences" else {}
 
 
 @metric(
@@ -223,10 +226,7 @@ async def context_recall(
     else:
         claims = await split(tools, sample.reference or "", sample.question)
     if not claims:
-        raise UndefinedScore(
-            "context_recall is undefined: the reference has no claims to look for in the chunks",
-            code="no_reference_claims",
-        )
+        raise no_reference_claims("context_recall")
     findings = await verify(tools, claims, contexts_of(sample), sample.question)
     value = share_of(tools, findings)
     return tools.score(
@@ -247,20 +247,14 @@ async def non_llm_context_recall(sample: RagSample, tools: Tools, *, cutoff: flo
     Resemblance as in :func:`non_llm_context_precision`; range 0..1. Source: RAGAS' NonLLMContextRecall.
     """
     wanted = [text for text in sample.reference_contexts or () if not is_blank(text)]
-    findings = [
-        Finding(head(text), best >= cutoff - 1e-12, value=best)
-        for text in wanted
-        for best in [_nearest(text, contexts_of(sample))]
-    ]
-    value = overlap.non_llm_context_recall(contexts_of(sample), wanted, cutoff)
+    findings = _likeness(wanted, contexts_of(sample), cutoff)
+    value = verdicts.share(verdicts_of(findings), "reference contexts")
     reason = first_fault(findings, "no chunk resembles")
     return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="reference")
 
 
 def _adapt_entities(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    matching = options.get("matching", "exact")
-    choice("context_entity_recall", "matching", matching, ("exact", "judge"))
-    return {"tasks": ("extract_entities", "find_entities")} if matching == "judge" else {}
+    return {"tasks": ("extract_entities", "find_entities")} if options.get("matching") == "judge" else {}
 
 
 @metric(

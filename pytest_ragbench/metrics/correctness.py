@@ -10,18 +10,19 @@ from typing import Any, Literal
 from pytest_ragbench.judge.tasks import CompareClaims, Fineness
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric, named
-from pytest_ragbench.metrics.steps import choice, contexts_of, first_fault, split, verdicts_of, verify
+from pytest_ragbench.metrics.steps import (
+    contexts_of,
+    first_fault,
+    no_reference_claims,
+    split,
+    verdicts_of,
+    verify,
+)
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.text import is_blank
-
-
-def _no_reference_claims(name: str) -> UndefinedScore:
-    return UndefinedScore(
-        f"{name} is undefined: the reference has no claims to compare with", code="no_reference_claims"
-    )
 
 
 def _check_beta(name: str, options: Mapping[str, Any]) -> None:
@@ -36,7 +37,6 @@ Weights = tuple[float, float]
 
 
 def _adapt_correctness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    choice("answer_correctness", "mode", options.get("mode", "classify"), ("classify", "bidirectional"))
     _check_beta("answer_correctness", options)
     weights = options.get("weights", (0.75, 0.25))
     try:
@@ -98,7 +98,7 @@ async def answer_correctness(
         split(tools, answer, sample.question), split(tools, reference, sample.question)
     )
     if not wanted:
-        raise _no_reference_claims("answer_correctness")
+        raise no_reference_claims("answer_correctness")
     if not claims:
         # An answer that claims nothing misses every claim of the reference: F = 0, without a call.
         missed = [Finding(claim, False, "not in the answer") for claim in wanted]
@@ -138,10 +138,7 @@ async def _similarity(tools: Tools, answer: str, reference: str) -> float:
 
 
 def _adapt_factual(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    choice("factual_correctness", "mode", options.get("mode", "f1"), ("f1", "precision", "recall"))
     _check_beta("factual_correctness", options)
-    for name in ("atomicity", "claim_coverage"):
-        choice("factual_correctness", name, options.get(name, "high"), ("low", "high"))
     return {}
 
 
@@ -184,7 +181,7 @@ async def factual_correctness(
     async def recall() -> list[Finding]:
         claims = await split(tools, reference, question, atomicity, claim_coverage)
         if not claims:
-            raise _no_reference_claims("factual_correctness")
+            raise no_reference_claims("factual_correctness")
         return await verify(tools, claims, (answer,), question)
 
     ours: list[Finding] = []
@@ -212,12 +209,6 @@ async def factual_correctness(
 NoiseMode = Literal["relevant", "irrelevant", "hallucination"]
 
 
-def _adapt_noise(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    mode = options.get("mode", "relevant")
-    choice("noise_sensitivity", "mode", mode, ("relevant", "irrelevant", "hallucination"))
-    return {}
-
-
 @metric(
     "noise_sensitivity",
     tier="generation",
@@ -225,7 +216,6 @@ def _adapt_noise(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, 
     tasks=("split_claims", "verify_claims"),
     direction="lower",
     without_contexts=None,
-    adapt=_adapt_noise,
 )
 async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode = "relevant") -> Score:
     """Share of the answer's claims that are wrong and come from relevant chunks. Lower is better.
@@ -292,5 +282,17 @@ def _source(said: list[bool], relevant: list[bool]) -> str:
     return "wrong, and no chunk says so"
 
 
-named("noise_sensitivity_irrelevant", "noise_sensitivity", mode="irrelevant")
-named("hallucination", "noise_sensitivity", mode="hallucination")
+named(
+    "noise_sensitivity_irrelevant",
+    "noise_sensitivity",
+    {
+        "about": "Share of the answer's claims that are wrong and come from irrelevant chunks only. Lower is better."
+    },
+    mode="irrelevant",
+)
+named(
+    "hallucination",
+    "noise_sensitivity",
+    {"about": "Share of the answer's claims that are wrong and come from no chunk. Lower is better."},
+    mode="hallucination",
+)

@@ -20,9 +20,10 @@ from pytest_ragbench.judge.tasks import (
     RateRubric,
     RatingReply,
 )
+from pytest_ragbench.metrics.checks import check_options
 from pytest_ragbench.metrics.formulas import verdicts
-from pytest_ragbench.metrics.registry import Adapt, all_metrics, metric, named
-from pytest_ragbench.metrics.steps import choice, contexts_of, head
+from pytest_ragbench.metrics.registry import all_metrics, metric, named
+from pytest_ragbench.metrics.steps import contexts_of, head
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -36,7 +37,7 @@ Scale = Sequence[int]
 DISAGREEMENT = "the two ratings are more than half the scale apart"
 
 
-def _scale(name: str, grades: Any) -> IntegerScale:
+def _scale(grades: Any) -> IntegerScale:
     try:
         values = [int(grade) for grade in grades]
         # One step for all grades, so that normalised values are evenly spaced as well.
@@ -46,17 +47,13 @@ def _scale(name: str, grades: Any) -> IntegerScale:
         return IntegerScale(values[0], values[-1], steps.pop())
     except (TypeError, ValueError):
         raise UsageError(
-            f"{name}: scale must list evenly spaced ascending grades, as (0, 1, 2); got {grades!r}"
+            f"scale must list evenly spaced ascending grades, as (0, 1, 2); got {grades!r}"
         ) from None
 
 
-def _adapt_rating(name: str, *modes: str) -> Adapt:
-    def adapt(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        _scale(name, options.get("scale", (0, 1, 2)))
-        choice(name, "mode", options.get("mode", "single"), modes)
-        return {"tasks": ("rate_accuracy", "confirm_accuracy")} if options.get("mode") == "confirm" else {}
-
-    return adapt
+def _adapt_rating(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    _scale(options.get("scale", (0, 1, 2)))
+    return {"tasks": ("rate_accuracy", "confirm_accuracy")} if options.get("mode") == "confirm" else {}
 
 
 # --- one rating or two -------------------------------------------------------------------------
@@ -119,7 +116,7 @@ def _with_note(score: Score, note: str) -> Score:
     tier="end_to_end",
     needs=("question", "answer", "reference"),
     tasks=("rate_accuracy",),
-    adapt=_adapt_rating("answer_accuracy", "single", "swap_average", "confirm"),
+    adapt=_adapt_rating,
 )
 async def answer_accuracy(
     sample: RagSample,
@@ -147,7 +144,7 @@ async def answer_accuracy(
     require_both
         In ``swap_average`` and ``confirm``, any failed call is an error.
     """
-    steps = _scale("answer_accuracy", scale)
+    steps = _scale(scale)
     answer, reference = sample.answer or "", sample.reference or ""
 
     def texts(first: str, second: str) -> tuple[tuple[str, str], ...]:
@@ -180,17 +177,12 @@ async def answer_accuracy(
 # --- context relevance and groundedness --------------------------------------------------------
 
 
-def _adapt_relevance(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    choice("context_relevance", "per", options.get("per", "all"), ("all", "chunk"))
-    return _adapt_rating("context_relevance", "single", "average")(sample, options)
-
-
 @metric(
     "context_relevance",
     tier="retrieval",
     needs=("question", "contexts"),
     tasks=("rate_context_relevance",),
-    adapt=_adapt_relevance,
+    adapt=_adapt_rating,
 )
 async def context_relevance(
     sample: RagSample,
@@ -212,7 +204,7 @@ async def context_relevance(
     per
         ``"all"``: the chunks taken together. ``"chunk"``: the mean over single chunks, a call for each.
     """
-    steps = _scale("context_relevance", scale)
+    steps = _scale(scale)
     chunks = contexts_of(sample)
 
     def task(some: tuple[str, ...]) -> RateContextRelevance:
@@ -261,7 +253,7 @@ async def _once_or_twice(
     tier="generation",
     needs=("answer", "contexts"),
     tasks=("rate_groundedness",),
-    adapt=_adapt_rating("response_groundedness", "single", "average"),
+    adapt=_adapt_rating,
 )
 async def response_groundedness(
     sample: RagSample,
@@ -276,7 +268,7 @@ async def response_groundedness(
     One judge call; two, averaged, for ``mode="average"``. Coarser than faithfulness. Source: NVIDIA's
     response groundedness (in RAGAS), without its shortcut that an answer found inside a chunk is grounded.
     """
-    steps = _scale("response_groundedness", scale)
+    steps = _scale(scale)
     texts = (("chunks", contexts_of(sample)), ("question", sample.question), ("answer", sample.answer or ""))
     return await _once_or_twice(
         sample, tools, steps, RateGroundedness(texts, scale=steps), mode, require_both
@@ -321,7 +313,8 @@ def _included(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     given = options.get("include", ())
     include = (given,) if isinstance(given, str) else tuple(given)
     for field in include:
-        choice(name, "include", field, _INCLUDABLE)
+        if field not in _INCLUDABLE:
+            raise UsageError(f"{name}: include must be {' or '.join(map(repr, _INCLUDABLE))}; got {field!r}")
     return include
 
 
@@ -332,7 +325,6 @@ def _adapt_aspect(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
     if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1 or votes % 2 == 0:
         raise UsageError(f"aspect: votes must be an odd number, so that none can tie; got {votes!r}")
     direction = options.get("direction", "higher")
-    choice("aspect", "direction", direction, ("higher", "lower"))
     return {
         "needs": ("question", "answer", *_included("aspect", options)),
         "direction": direction,
@@ -456,19 +448,19 @@ def define_aspect(
         An option with an impossible value, or a name that is taken.
     """
     options = {"definition": definition, "votes": votes, "include": tuple(include), "direction": direction}
-    changes = _adapt_aspect(RagSample(""), options)
-    _define(name, "aspect", changes, options)
+    _define(name, "aspect", options)
 
 
 def define_rubric(name: str, rubric: Mapping[int, str], *, include: Sequence[str] = ()) -> None:
     """Give a rubric a name, as :func:`define_aspect`."""
     options = {"rubric": dict(rubric), "include": tuple(include)}
-    changes = _adapt_rubric(RagSample(""), options)
-    _define(name, "rubric", changes, options)
+    _define(name, "rubric", options)
 
 
-def _define(name: str, base: str, changes: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    all_metrics()  # load the built-in metrics, so that none of them is replaced by accident
+def _define(name: str, base: str, options: Mapping[str, Any]) -> None:
+    known = all_metrics()[base]  # all are loaded, so that none of ours is replaced by accident
+    check_options(known, options)
+    changes = known.adapt(RagSample(""), options) if known.adapt else {}
     named(name, base, changes, **options)
 
 

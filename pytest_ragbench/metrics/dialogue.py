@@ -13,7 +13,7 @@ from typing import Any
 from pytest_ragbench.judge.base import in_language
 from pytest_ragbench.judge.tasks import CheckConsistency
 from pytest_ragbench.metrics.registry import metric
-from pytest_ragbench.metrics.steps import NOBODY, head
+from pytest_ragbench.metrics.steps import NOBODY, check_number, head
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -32,9 +32,7 @@ def _adapt_cache(samples: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     cache = options.get("cache")
     if isinstance(cache, str) or (cache is not None and not all(isinstance(text, str) for text in cache)):
         raise UsageError("cache_hit_rate: cache must be a list of questions")
-    cutoff = options.get("cutoff", 0.85)
-    if isinstance(cutoff, bool) or not isinstance(cutoff, (int, float)) or not -1 <= cutoff <= 1:
-        raise UsageError(f"cache_hit_rate: cutoff must be a cosine in -1..1, got {cutoff!r}")
+    check_number("cache_hit_rate", "cutoff", options.get("cutoff", 0.85), -1, 1)
     return {}
 
 

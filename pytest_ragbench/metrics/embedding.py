@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ragbench.metrics.registry import NO_BANDS, metric
-from pytest_ragbench.metrics.steps import NOBODY, choice
+from pytest_ragbench.metrics.steps import NOBODY
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -32,8 +32,6 @@ def _kind(items: Any) -> Literal["samples", "texts", "vectors"]:
 
 def _adapt_clusters(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     name = "cluster metrics"
-    choice(name, "text", options.get("text", "question"), ("question", "answer", "reference"))
-    choice(name, "distance", options.get("distance", "cosine"), ("cosine", "euclidean"))
     kind, labels = _kind(items), options.get("labels")
     # Only samples can carry a cluster themselves.
     if labels is None and kind != "samples":

@@ -16,7 +16,7 @@ from pytest_ragbench.judge.tasks import (
 )
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
-from pytest_ragbench.metrics.steps import choice, first_fault, share_of, split, verdicts_of, verify
+from pytest_ragbench.metrics.steps import first_fault, share_of, split, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -29,10 +29,7 @@ probability of each claim that the chunks support it, in 0..1."""
 
 
 def _adapt_faithfulness(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    verifier = options.get("verifier", "judge")
-    if not callable(verifier):
-        choice("faithfulness", "verifier", verifier, ("judge", "local"))
-    return {} if verifier == "judge" else {"tasks": ("split_claims",)}
+    return {} if options.get("verifier", "judge") == "judge" else {"tasks": ("split_claims",)}
 
 
 @metric(

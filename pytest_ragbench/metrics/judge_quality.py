@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pytest_ragbench.judge.reading.fields import yes_no
 from pytest_ragbench.metrics.checks import check_sample
 from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
-from pytest_ragbench.metrics.steps import NOBODY, choice
+from pytest_ragbench.metrics.steps import NOBODY
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -176,11 +176,6 @@ async def judge_error_rate(
     )  # fmt: skip
 
 
-def _adapt_latency(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    choice("judge_latency", "stat", options.get("stat", "mean"), ("mean", "p95"))
-    return _adapt_by(items, options)
-
-
 @metric(
     "judge_latency",
     tier="judge",
@@ -188,7 +183,7 @@ def _adapt_latency(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     tasks=("split_claims",),
     direction="lower",
     high=math.inf,
-    adapt=_adapt_latency,
+    adapt=_adapt_by,
 )
 async def judge_latency(
     items: Any,

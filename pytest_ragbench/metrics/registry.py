@@ -91,6 +91,8 @@ class Metric:
     """What is asserted where neither test nor configuration says: of metrics that only say yes or no."""
     watches_judge: bool = False
     """Whether it scores samples by another metric (``tools.score_samples``) and judges the judge by that."""
+    about: str = ""
+    """What it measures, where the formula's docstring speaks of another choice of its options."""
 
     @cached_property
     def scale(self) -> Scale:
@@ -101,9 +103,15 @@ class Metric:
         return self.low if self.direction == "higher" else self.high
 
     @property
+    def doc(self) -> str:
+        """The docstring of the formula, its first line that of this metric."""
+        doc = inspect.getdoc(self.compute) or ""
+        return self.about + "".join(doc.partition("\n")[1:]) if self.about else doc
+
+    @property
     def summary(self) -> str:
-        """First line of the docstring of the formula."""
-        return (inspect.getdoc(self.compute) or "").partition("\n")[0]
+        """First line of :attr:`doc`."""
+        return self.doc.partition("\n")[0]
 
     def band(self, value: float) -> str | None:
         """``"excellent"``, ``"good"`` ... or ``"attention"``; None for a metric without bands."""
@@ -397,23 +405,6 @@ def find(name: str) -> Metric:
     raise UsageError(f"unknown metric {name!r}{hint}")
 
 
-def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
-    """Refuse options that the formula does not have, and the lack of one that it must have."""
-    parameters = option_parameters(metric)
-    for name in options:
-        if name == "k" and "@" in metric.name:
-            raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
-        if name not in parameters:
-            raise UsageError(
-                f"{metric.name} has no option {name!r}; its options: {', '.join(parameters) or 'none'}"
-            )
-    for name, parameter in parameters.items():
-        if parameter.default is inspect.Parameter.empty and name not in {**metric.options, **options}:
-            raise UsageError(
-                f"{metric.name} needs the option {name!r}: assert_{metric.name}(..., {name}=...)"
-            )
-
-
 def option_parameters(metric: Metric) -> Mapping[str, inspect.Parameter]:
     """A metric's options: the keyword-only arguments of its formula, as they are written there."""
     return _keyword_only(metric.compute)
@@ -452,7 +443,6 @@ __all__ = [
     "Registry",
     "Tools",
     "all_metrics",
-    "check_options",
     "find",
     "is_ours",
     "known_metric",

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.tools import Tools
-from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding
 from pytest_ragbench.text import is_blank
@@ -60,10 +60,16 @@ def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -
     return (faults[0].reason or f"{otherwise}: {faults[0].text}") + more
 
 
-def choice(metric: str, name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Refuse an option that isn't one of ``allowed``, before any call."""
-    if value not in allowed:
-        raise UsageError(f"{metric}: {name} must be {' or '.join(map(repr, allowed))}; got {value!r}")
+def check_number(metric: str, name: str, value: Any, low: float, high: float) -> None:
+    """Refuse an option that isn't a number in low..high, before any call. A bool is no number here."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise UsageError(f"{metric}: {name} must lie in {low:g}..{high:g}, got {value!r}")
+
+
+def no_reference_claims(metric: str) -> UndefinedScore:
+    return UndefinedScore(
+        f"{metric} is undefined: the reference has no claims to compare with", code="no_reference_claims"
+    )
 
 
 def contexts_of(sample: RagSample) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pytest_ragbench.metrics.formulas import overlap
 from pytest_ragbench.metrics.registry import NO_BANDS, metric
-from pytest_ragbench.metrics.steps import NOBODY, choice, head
+from pytest_ragbench.metrics.steps import NOBODY, head
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -30,11 +30,6 @@ def _no_tokens(name: str, sample: RagSample) -> UsageError:
         f"{name} for sample {sample.label}: no token to compare, neither the answer nor the reference "
         f"{head(sample.reference or '', 40)!r} holds a letter or digit; give a reference in words"
     )
-
-
-def _check_part(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    choice("rouge", "part", options.get("part", "f1"), ("f1", "precision", "recall"))
-    return {}
 
 
 def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
@@ -75,7 +70,7 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
         Read the Russian ё as е.
     """
     # Registered here, because the decorator needs the docstring that was just made.
-    metric(kind, tier="generation", needs=_NEEDS, bands=bands, adapt=_check_part)(rouge)
+    metric(kind, tier="generation", needs=_NEEDS, bands=bands)(rouge)
 
 
 _rouge("rouge1", "words answer and reference share", {"good": 0.4})

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.metrics.checks import (
     ASKING_OPTIONS,
+    check_options,
     check_sample_metric,
     fit_to_sample,
     formula_options,
     with_verdicts,
 )
-from pytest_ragbench.metrics.registry import Metric, check_options, find
+from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Question, RagSample

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.metrics.checks import formula_options
+from pytest_ragbench.metrics.checks import check_options, formula_options
 from pytest_ragbench.metrics.needs import QUESTION_FIELDS, check_needs, lacks
-from pytest_ragbench.metrics.registry import Metric, check_options, find
+from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.errors import JudgeError, UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample

@@ -175,7 +175,8 @@ class _Loader:
         over: bool,
         question: Question | None = None,
     ) -> None:
-        from pytest_ragbench.metrics.registry import check_options, find
+        from pytest_ragbench.metrics.checks import check_options
+        from pytest_ragbench.metrics.registry import find
 
         try:
             metric = find(name)

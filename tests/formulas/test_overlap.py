@@ -269,15 +269,3 @@ def test_string_similarity() -> None:
     assert o.string_similarity("", "") == 1.0
     assert o.string_similarity("", "ab") == 0.0
     assert o.string_similarity("кот", "код") == close(2 / 3)
-
-
-def test_non_llm_context_metrics() -> None:
-    first, second = "Замок построен в 1250 году.", "Отель открыт зимой."
-    assert o.non_llm_context_recall([first], [first, second]) == 0.5
-    assert o.non_llm_context_precision(["xyz", first], [first, second]) == 0.5
-    # A similarity of exactly the threshold counts on both sides.
-    assert o.non_llm_context_precision(["ab"], ["ax"]) == o.non_llm_context_recall(["ab"], ["ax"]) == 1.0
-    assert o.non_llm_context_precision([], [first]) == o.non_llm_context_recall([], [first]) == 0.0
-    for metric in (o.non_llm_context_precision, o.non_llm_context_recall):
-        with pytest.raises(UsageError, match="at least one text"):
-            metric([first], [])

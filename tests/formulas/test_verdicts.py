@@ -139,15 +139,11 @@ def test_noise_sensitivity_that_can_not_be() -> None:
 
 def test_answer_correctness() -> None:
     assert v.f_beta(1, 1, 2) == close(0.4)
-    assert v.answer_correctness(1, 1, 2, 0.6) == close(0.45)
-    assert v.answer_correctness(1, 1, 1, 0.6) == close(0.525)
-    assert v.answer_correctness(1, 1, 5, weights=(1, 0)) == close(0.25)
-    assert (
-        v.f_beta(1, 1, 2, 2)
-        == v.answer_correctness(1, 1, 2, weights=(1, 0), beta=2)
-        == close(0.357143, abs=5e-7)
-    )
-    assert v.answer_correctness(0, 0, 3, weights=(1, 0)) == 0.0
+    assert v.weighted_mean(v.f_beta(1, 1, 2), 0.6, (0.75, 0.25)) == close(0.45)
+    assert v.weighted_mean(v.f_beta(1, 1, 1), 0.6, (0.75, 0.25)) == close(0.525)
+    assert v.weighted_mean(v.f_beta(1, 1, 5), None, (1, 0)) == close(0.25)
+    assert v.f_beta(1, 1, 2, 2) == close(0.357143, abs=5e-7)
+    assert v.f_beta(0, 0, 3) == 0.0
     assert v.weighted_mean(v.factual_correctness([1, 0], [1, 0, 0]).value, None, (1, 0)) == close(0.4)
     assert v.weighted_mean(0.5, 0.2, (2, 2)) == close(0.35)
 
@@ -155,14 +151,12 @@ def test_answer_correctness() -> None:
 @pytest.mark.parametrize("weights", [(0, 0), (-1, 2), (float("nan"), 1), (1, float("inf"))])
 def test_weights(weights: Any) -> None:
     with pytest.raises(UsageError, match="weights must be"):
-        v.answer_correctness(1, 1, 1, 0.5, weights=weights)
+        v.weighted_mean(0.5, 0.5, weights)
 
 
 def test_answer_correctness_that_can_not_be() -> None:
     with pytest.raises(UsageError, match="cosine is needed"):
-        v.answer_correctness(1, 1, 1)
-    with pytest.raises(UndefinedScore):
-        v.answer_correctness(0, 2, 0, 0.5)
+        v.weighted_mean(0.5, None, (0.75, 0.25))
     with pytest.raises(UsageError, match="not be negative"):
         v.f_beta(-1, 0, 0)
     with pytest.raises(UsageError, match="beta must be"):

@@ -164,6 +164,9 @@ def test_by_likeness() -> None:
     )
     assert score("non_llm_context_recall", half, cutoff=0.6).value == 0.0
     assert score("non_llm_context_recall", sample.with_(contexts=[])).value == 0.0
+    assert score("non_llm_context_precision", sample.with_(contexts=[])).value == 0.0
+    ranked = score("non_llm_context_precision", sample.with_(contexts=["xyz", wanted[0]]))
+    assert (ranked.value, [finding.chunk for finding in ranked.evidence]) == (0.5, [1, 2])
     with pytest.raises(UsageError, match="reference_contexts"):
         score("non_llm_context_recall", sample.with_(reference_contexts=[]))
 

@@ -9,14 +9,14 @@ default tokenizer of rouge-score knows [a-z0-9] only and gives identical Russian
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pytest_ragbench.metrics.formulas.verdicts import average_precision, normalize_text, share
+from pytest_ragbench.metrics.formulas.verdicts import normalize_text
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.text import detect_language, is_blank, same_letters, tokens
 
@@ -351,33 +351,3 @@ def levenshtein(a: str, b: str) -> int:
         rises = down | (~(diagonal | up) & everything)
         falls = up & diagonal
     return distance
-
-
-def non_llm_context_precision(
-    contexts: Sequence[str], reference_contexts: Sequence[str], threshold: float = 0.5
-) -> float:
-    """Average precision; a context is useful where it resembles a reference context.
-
-    Resembling means a :func:`string_similarity` of at least ``threshold``.
-    0 for no contexts; no reference contexts is a UsageError.
-    """
-    wanted = _reference_contexts(reference_contexts)
-    return average_precision(_resembles(context, wanted, threshold) for context in contexts)
-
-
-def non_llm_context_recall(
-    contexts: Sequence[str], reference_contexts: Sequence[str], threshold: float = 0.5
-) -> float:
-    """Share of the reference contexts that a retrieved context resembles (similarity >= threshold)."""
-    wanted = _reference_contexts(reference_contexts)
-    return share([_resembles(target, contexts, threshold) for target in wanted], "reference contexts")
-
-
-def _reference_contexts(reference_contexts: Sequence[str]) -> Sequence[str]:
-    if isinstance(reference_contexts, str) or not list(reference_contexts):
-        raise UsageError("reference_contexts must be a list of at least one text")
-    return reference_contexts
-
-
-def _resembles(text: str, others: Iterable[str], threshold: float) -> bool:
-    return any(string_similarity(text, other) >= threshold - 1e-12 for other in others)

@@ -163,43 +163,23 @@ def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float:
     return weighted / (weighted + beta**2 * fn + fp)
 
 
-def answer_correctness(
-    tp: int,
-    fp: int,
-    fn: int,
-    cosine: float | None = None,
-    *,
-    weights: tuple[float, float] = (0.75, 0.25),
-    beta: float = 1.0,
-) -> float:
-    """Weighted mean of F_beta over claims and of the similarity of the texts.
+def weighted_mean(factual: float, cosine: float | None, weights: tuple[float, float]) -> float:
+    """Answer correctness: (w_f·F + w_s·cos) / (w_f + w_s), of F over claims and the similarity of the texts.
 
     Parameters
     ----------
-    tp, fp, fn
-        Claims in answer and reference, in the answer only, in the reference only.
+    factual
+        F of the claims in 0..1, as :func:`f_beta` counts it.
     cosine
-        Similarity of answer and reference; None where its weight is 0.
+        Similarity of answer and reference in -1..1; None where its weight is 0.
     weights
-        Of F_beta and of the similarity.
-    beta
-        As in :func:`f_beta`.
+        Of the two, finite, not negative and not both 0.
 
     Raises
     ------
-    UndefinedScore
-        The reference has no claims (TP + FN = 0; code ``no_reference_claims``). An answer without
-        claims scores an F of 0.
     UsageError
-        Negative weights or counts, weights that are all 0, no cosine where it has a weight.
+        Impossible weights, or no cosine where it has a weight.
     """
-    if tp + fn == 0:
-        raise UndefinedScore("no claim of the reference was found or missed", code="no_reference_claims")
-    return weighted_mean(f_beta(tp, fp, fn, beta), cosine, weights)
-
-
-def weighted_mean(factual: float, cosine: float | None, weights: tuple[float, float]) -> float:
-    """(w_f·F + w_s·cos) / (w_f + w_s); weights not negative and not all 0."""
     factual_weight, similarity_weight = weights
     if not (0 <= factual_weight < math.inf and 0 <= similarity_weight < math.inf and sum(weights) > 0):
         raise UsageError(f"weights must be finite, not negative and not all zero; got {weights}")

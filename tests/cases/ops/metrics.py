@@ -11,6 +11,7 @@ from pytest_ragbench.assertions.sets import score_over
 from pytest_ragbench.judge.base import Answered
 from pytest_ragbench.judge.tasks import Claims, SplitClaims
 from pytest_ragbench.metrics.formulas import dialogue, verdicts
+from pytest_ragbench.metrics.steps import no_reference_claims
 from pytest_ragbench.statistics import agreement
 from tests.cases import product
 from tests.cases.gating import gated
@@ -322,9 +323,10 @@ def correctness(given: Input) -> Outcome:
         tp, fp, fn = (int(given[name]) for name in ("tp", "fp", "fn"))
         weights = given.get("weights", (1.0, 0.0) if given.get("similarity") is None else (0.75, 0.25))
         first, second = (float(weight) for weight in weights)
-        return verdicts.answer_correctness(
-            tp, fp, fn, given.get("similarity", given.get("cosine")), weights=(first, second), beta=beta
-        )
+        if tp + fn == 0:
+            raise no_reference_claims("answer_correctness")
+        factual = verdicts.f_beta(tp, fp, fn, beta)
+        return verdicts.weighted_mean(factual, given.get("similarity", given.get("cosine")), (first, second))
 
     return observe(measured)
 
