@@ -61,7 +61,7 @@ def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -
 
 
 def check_number(metric: str, name: str, value: Any, low: float, high: float) -> None:
-    """Refuse an option that isn't a number in low..high, before any call. A bool is no number here."""
+    """Refuse an option that isn't a number in low..high, before any call. A bool doesn't count as one."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
         raise UsageError(f"{metric}: {name} must lie in {low:g}..{high:g}, got {value!r}")
 
