@@ -44,9 +44,9 @@ class RemoteCoordinator:
         return None
 
     async def claim(
-        self, digest: str, *, ahead: bool, unreadable: str | None = None
+        self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
-        found = await self._ask("claim", digest, ahead, unreadable)
+        found = await self._ask("claim", digest, ahead, own, unreadable)
         if found is None:
             return None
         what, values = found

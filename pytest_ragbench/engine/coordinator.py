@@ -144,13 +144,14 @@ class Coordinator(Protocol):
         ...
 
     async def claim(
-        self, digest: str, *, ahead: bool, unreadable: str | None = None
+        self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
         """The reply. None: it is for the caller to fetch, and to tell by :meth:`publish` what came of it.
 
         While somebody else fetches it, this waits for them, whoever they are. A failure is that of a guess
-        (``ahead``); a test that gets it takes it away, so that a rerun asks anew. ``unreadable``: a stored text
-        that the caller can't read; it is forgotten.
+        (``ahead``); a test that gets it takes it away, so that a rerun asks anew. ``own``: the guess is for a test
+        of the caller's, which is the one that takes what the caller fetches now. ``unreadable``: a stored text that
+        the caller can't read; it is forgotten.
         """
         ...
 

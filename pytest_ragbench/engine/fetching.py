@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pytest_ragbench.engine.coordinator import Event, Failure, Kept, Lost, Reply
 from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
 from pytest_ragbench.engine.limits import Limits
-from pytest_ragbench.engine.lookahead import Guessed, Receipt, looking_ahead, receipts
+from pytest_ragbench.engine.lookahead import Guessed, Receipt, for_own_test, looking_ahead, receipts
 from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder
@@ -154,9 +154,10 @@ class Fetcher:
         """The reply that is kept, or that somebody fetches; or fetch it."""
         running, coordinator, unreadable = self._running, self._coordinator, None
         flight = running.flights[digest]
+        own = flight.ahead and for_own_test.get()
         while True:
             try:
-                found = await coordinator.claim(digest, ahead=flight.ahead, unreadable=unreadable)
+                found = await coordinator.claim(digest, ahead=flight.ahead, own=own, unreadable=unreadable)
             except Lost as lost:
                 raise request.failure(str(lost), code="cancelled") from None
             if found is None:
@@ -168,6 +169,8 @@ class Fetcher:
             unreadable = found.text
         flight.give_up = lambda: coordinator.publish(digest, None)
         self._stored_in_a_row = 0
+        if own:
+            running.prefetched.first_takers[digest] = True
         sender = self._sender(request, len(identity))
         running.sending[digest] = sender
         outcome: Reply | Failure | None = None
@@ -180,6 +183,7 @@ class Fetcher:
                 outcome = Failure(str(error), getattr(error, "code", "error"))
             if isinstance(error, Exception):
                 coordinator.note(Event("failed", request.kind))
+            running.prefetched.first_takers.pop(digest, None)
             raise
         finally:
             running.sending.pop(digest, None)

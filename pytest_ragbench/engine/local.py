@@ -46,14 +46,6 @@ def count(event: Event, usage: UsageSums, prices: Prices, recorder: Recorder | N
         recorder.write(event.identity, event.line)
 
 
-class _Claim:
-    """A call that somebody makes: whether it is for a test, and who waits for what comes of it."""
-
-    def __init__(self, ahead: bool) -> None:
-        self.ahead = ahead
-        self.waiting: list[tuple[asyncio.Future[None], bool]] = []
-
-
 class LocalCoordinator:
     """As every :class:`~pytest_ragbench.engine.coordinator.Coordinator`.
 
@@ -84,7 +76,8 @@ class LocalCoordinator:
         self._run = run_id
         self._loop = loop
         self._replies = Replies(store, run_id, loop, warn)
-        self._claims: dict[str, _Claim] = {}
+        self._claims: dict[str, list[asyncio.Future[None]]] = {}
+        """Calls that somebody makes, and who waits for what comes of them."""
         self._failures: dict[str, Failure] = {}
         self._taken: set[str] = set()
         self._prices = prices
@@ -95,7 +88,7 @@ class LocalCoordinator:
         return self._replies.get(digest)
 
     async def claim(
-        self, digest: str, *, ahead: bool, unreadable: str | None = None
+        self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
         await self._replies.ready()
         if unreadable is not None:
@@ -103,30 +96,29 @@ class LocalCoordinator:
         while True:
             if (kept := self._replies.get(digest)) is not None:
                 return self._first_taken(digest, kept, ahead)
-            claim = self._claims.get(digest)
-            if claim is None:
+            waiting = self._claims.get(digest)
+            if waiting is None:
                 break
-            change: asyncio.Future[None] = self._loop.create_future()
-            claim.waiting.append((change, ahead))
-            await change
+            waiting.append(self._loop.create_future())
+            await waiting[-1]
         if (failure := self._failures.get(digest)) is not None:
             if not ahead:
                 del self._failures[digest]
             return failure
-        self._claims[digest] = _Claim(ahead)
-        if not ahead:
+        self._claims[digest] = []
+        if own or not ahead:
             self._taken.add(digest)
         return None
 
     def publish(self, digest: str, outcome: Reply | Failure | None) -> None:
-        claim = self._claims.pop(digest, None)
+        waiting = self._claims.pop(digest, ())
         if isinstance(outcome, Reply):
             self._replies.put(outcome)
         else:
             self._taken.discard(digest)
             if isinstance(outcome, Failure) and self.shared:
                 self._failures[digest] = outcome
-        for change, _ in claim.waiting if claim is not None else ():
+        for change in waiting:
             if not change.done():
                 change.set_result(None)
 

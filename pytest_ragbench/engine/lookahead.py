@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=False)
 """Set in everything that runs for a guess."""
+for_own_test: ContextVar[bool] = ContextVar("ragbench_for_own_test", default=False)
+"""Set where the guess is for a test that this process will run."""
 
 _AT_HAND = 2000
 """Replies of guesses that are kept for their tests; more than a window of 400 tests asks for."""

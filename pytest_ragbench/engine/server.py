@@ -151,8 +151,8 @@ class _Worker:
     async def _done(self, operation: str, arguments: list[Any]) -> Any:
         coordinator = self._coordinator
         if operation == "claim":
-            digest, ahead, unreadable = arguments
-            found = await coordinator.claim(digest, ahead=ahead, unreadable=unreadable)
+            digest, ahead, own, unreadable = arguments
+            found = await coordinator.claim(digest, ahead=ahead, own=own, unreadable=unreadable)
             if found is None:
                 if self._gone:
                     coordinator.publish(digest, None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
+from pytest_ragbench.engine.lookahead import Receipt, for_own_test, looking_ahead, receipts
 from pytest_ragbench.model.errors import BudgetError, EndpointError, RagbenchError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
@@ -103,6 +103,8 @@ class Ahead:
     what is not finished then, or failed, it asks for itself, and joins the calls under way.
     """
 
+    own: bool = False
+    """The test will run in this process."""
     questions: Sequence[Question] = ()
     sample: RagSample | None = None
     """Of a test of one question, once it is there."""
@@ -124,6 +126,7 @@ class Ahead:
     async def _ask(self, retriever: Retriever, question: Question) -> None:
         kept: list[Receipt] = []
         receipts.set(kept)
+        for_own_test.set(self.own)
         task = asyncio.ensure_future(retriever.ask(question))
         self.tasks.append(task)
         sample = await task
@@ -181,6 +184,7 @@ class Absent:
 
 async def score_ahead(context: Context, asks: Sequence[Ask], ahead: Ahead) -> None:
     """Score what a test is certain to score, as far as nothing is wrong with it."""
+    for_own_test.set(ahead.own)
     prepared: list[Prepared] = []
     over: list[Ask] = []
     for ask in asks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +44,7 @@ from pytest_ragbench.plugin.upcoming import (
     questions_of,
     sample_fixture,
 )
+from pytest_ragbench.plugin.xdist import queued_tests
 from pytest_ragbench.scoring.context import Context
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ class LookAhead:
         """Tests that other workers look ahead to."""
         self._forget_others_at = 0.0
         self._positions: dict[int, int] = {}
-        self._n_items = 0
+        self._last_dealt = 0
+        """The last test that this worker has been given."""
         self._judging = False
         self._warm = False
 
@@ -143,17 +145,15 @@ class LookAhead:
         items = item.session.items
         if not self._positions:
             self._positions = {id(each): number for number, each in enumerate(items)}
-            self._n_items = len(items)
         position = self._positions.get(id(item))
         if position is None:
             return []
         self._next_top_up = position + 1 + self._window.size // TOP_UPS_IN_WINDOW
         guesses = self._rest_of(item, position)
-        window = self._window.after(position, items)
-        for number in self._own(window):
-            self._tests[number] = self._open[number] = _Upcoming(items[number])
+        for number, is_own in self._taken_up(position, items):
+            self._tests[number] = self._open[number] = _Upcoming(items[number], Ahead(own=is_own))
         for number, test in list(self._open.items()):
-            if number in window:
+            if number > position:
                 guesses += self._advance(test, item)
             # What is not guessed by now is asked by the test itself.
             if test.done or number <= position:
@@ -179,23 +179,44 @@ class LookAhead:
         test = self._tests.get(self._positions.get(id(item), -1))
         return None if test is None else test.ahead.take_score(prepared, self._engine)
 
-    def _own(self, window: range) -> Collection[int]:
-        """Tests of the window that nobody has looked ahead to."""
+    def _taken_up(self, position: int, items: Sequence[pytest.Item]) -> Iterable[tuple[int, bool]]:
+        """Tests that nobody has looked ahead to, and whether this process is certain to run them."""
         if not self._shared_run:
-            start, self._reach = max(window.start, self._reach), max(window.stop, self._reach)
-            return range(start, window.stop)
+            coming = self._window.first(range(position + 1, len(items)), items)
+            new = [number for number in coming if number >= self._reach]
+            self._reach = max(self._reach, position + 1 + len(coming))
+            return [(number, True) for number in new]
         now = time.monotonic()
         if now >= self._forget_others_at:  # what was another worker's is free where that worker has died
             self._others.clear()
             self._forget_others_at = now + OTHERS_LIVE_S
+        own, undealt = self._dealt(position, items)
+        window = [*own, *undealt]
         free = [number for number in window if number not in self._tests and number not in self._others]
         # The test waits for the answer: not for each number that comes into the window alone.
         few = len(free) < max(1, len(window) // TOP_UPS_IN_WINDOW)
-        if not free or (few and window.stop < self._n_items):
+        if not free or (few and window[-1] < len(items) - 1):
             return []
-        own = self._engine.claim_tests(free)
-        self._others.update(number for number in free if number not in own)
-        return sorted(own)
+        taken = self._engine.claim_tests(free)
+        self._others.update(number for number in free if number not in taken)
+        stay = own if self._state.keeps_its_tests else ()
+        return [(number, number in stay) for number in free if number in taken]
+
+    def _dealt(self, position: int, items: Sequence[pytest.Item]) -> tuple[Sequence[int], Sequence[int]]:
+        """The worker's own tests to come, and its share of those that nobody has been given yet.
+
+        Tests are dealt out in their order, so what lies before a test of one's own is somebody else's. What a worker
+        has asked ahead for its own tests costs it no second look at the reply, so these come first.
+        """
+        queue = queued_tests(self._state.config)
+        if queue is None:
+            return (), self._window.first(range(position + 1, len(items)), items)
+        workers = self._state.n_workers
+        own = self._window.first([number for number in queue if number > position], items)
+        self._last_dealt = max(self._last_dealt, position, *queue)
+        start = self._last_dealt + 1 + (self._state.worker_number - self._last_dealt - 1) % workers
+        share = self._window.size // workers - self._window.costs(own, items)
+        return own, self._window.first(range(start, len(items), workers), items, share)
 
     def _rest_of(self, item: pytest.Item, position: int) -> list[Guess]:
         """The metrics of the running test that come after the one it waits for: of a test that nobody
@@ -208,7 +229,7 @@ class LookAhead:
             return []
         if self._shared_run and not self._engine.claim_tests([position]):
             return []
-        test = self._tests[position] = _Upcoming(item, Ahead(sample=sample), asked=True)
+        test = self._tests[position] = _Upcoming(item, Ahead(own=True, sample=sample), asked=True)
         return self._metrics(test)
 
     def _needs_client(self, item: pytest.Item) -> bool:
@@ -303,23 +324,31 @@ class Window:
         self.size = default if settings.lookahead is None else settings.lookahead
         """In calls at a time, or in tests where it is configured; 0: there is no look-ahead."""
         self._costs: dict[int, int] = {}
-        self._used = 0
-        self._stop = 0
 
-    def after(self, position: int, items: Sequence[pytest.Item]) -> range:
-        """The positions that follow, as far as the window goes: one at least."""
+    def first(
+        self, numbers: Sequence[int], items: Sequence[pytest.Item], size: int | None = None
+    ) -> Sequence[int]:
+        """As many as ``size`` has room for; without it as many as the window has, and one at least."""
+        left, count = self.size if size is None else size, 0
+        for number in numbers:
+            if left <= 0 and (count or size is not None):
+                break
+            left -= self._cost(number, items)
+            count += 1
+        return numbers[:count]
+
+    def costs(self, numbers: Sequence[int], items: Sequence[pytest.Item]) -> int:
+        """How much of the window they take."""
+        return sum(self._cost(number, items) for number in numbers)
+
+    def _cost(self, number: int, items: Sequence[pytest.Item]) -> int:
         if not self._by_calls:
-            return range(position + 1, min(position + 1 + self.size, len(items)))
-        for number in [number for number in self._costs if number <= position]:
-            self._used -= self._costs.pop(number)
-        self._stop = max(self._stop, position + 1)
-        while self._stop < len(items) and (not self._costs or self._used < self.size):
-            self._costs[self._stop] = cost = self._cost(items[self._stop])
-            self._used += cost
-            self._stop += 1
-        return range(position + 1, self._stop)
+            return 1
+        if number not in self._costs:
+            self._costs[number] = self._calls(items[number])
+        return self._costs[number]
 
-    def _cost(self, item: pytest.Item) -> int:
+    def _calls(self, item: pytest.Item) -> int:
         what = sample_fixture(item)
         if what is None:
             return 1

@@ -314,6 +314,17 @@ class RunState:
             except RagbenchError as error:
                 self.warn(f"--ragbench-mutate: {error}")
 
+    @property
+    def keeps_its_tests(self) -> bool:
+        """Whether this process runs all tests that it has been given (with ``--dist worksteal`` others take some)."""
+        return self._worker is None or not self._worker.get("ragbench_steals")
+
+    @property
+    def worker_number(self) -> int:
+        """0 .. :attr:`n_workers` - 1."""
+        digits = "".join(filter(str.isdigit, str((self._worker or {}).get("workerid", ""))))
+        return int(digits or 0) % self.n_workers
+
     def hand_over(self) -> None:
         """In a worker: leave the controller what came after the last report."""
         if self._worker is not None:

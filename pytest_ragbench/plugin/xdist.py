@@ -11,6 +11,21 @@ from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
 
 
+def queued_tests(config: pytest.Config) -> list[int] | None:
+    """In a worker: the positions of the tests that it has been dealt and not begun, in their order.
+
+    None where xdist does not tell. It has no public way to ask; :mod:`xdist.remote` keeps them like this since 3.0.
+    """
+    for plugin in config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            try:
+                with plugin.torun.lock() as queue:
+                    return [each for each in (plugin.nextitem_index, *queue) if isinstance(each, int)]
+            except (AttributeError, TypeError):
+                return None
+    return None
+
+
 class XdistHooks:
     """Gives each worker what it has to share with the others."""
 
@@ -45,6 +60,7 @@ class XdistHooks:
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["ragbench_run_id"] = self.state.run_id
         node.workerinput["ragbench_loaded"] = self.state.is_loaded
+        node.workerinput["ragbench_steals"] = node.config.getoption("dist", "") == "worksteal"
         node.workerinput["ragbench_root"] = str(node.config.rootpath)
         node.workerinput["ragbench_start"] = str(self.state.start_directory())
         if node.gateway.spec.popen:

@@ -187,6 +187,27 @@ def test_what_a_guess_paid_is_put_down_to_the_first_test(play: Play) -> None:
     play(scene)
 
 
+def test_what_is_fetched_ahead_of_ones_own_test_is_for_that_test(play: Play) -> None:
+    async def scene(all_of_them: list[Coordinator], usage: UsageSums) -> None:
+        one, other, third = all_of_them
+        assert await one.claim("a", ahead=True, own=True) is None
+        waiting = asyncio.create_task(other.claim("a", ahead=False))
+        await asyncio.sleep(0.05)
+        one.publish("a", reply("a"))
+        for kept in (await waiting, await third.claim("a", ahead=False)):
+            assert isinstance(kept, Kept)
+            assert not kept.yours
+        assert await one.claim("b", ahead=True, own=True) is None
+        one.publish("b", None)  # it was given up, so that the next one's is its own
+        assert await other.claim("b", ahead=True) is None
+        other.publish("b", reply("b"))
+        kept = await third.claim("b", ahead=False)
+        assert isinstance(kept, Kept)
+        assert kept.yours
+
+    play(scene)
+
+
 def test_the_failure_of_a_guess_is_handed_over_once(play: Play) -> None:
     async def scene(all_of_them: list[Coordinator], usage: UsageSums) -> None:
         one, other, third = all_of_them

@@ -78,13 +78,13 @@ class RedisCoordinator:
         return None
 
     async def claim(
-        self, digest: str, *, ahead: bool, unreadable: str | None = None
+        self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
-        found = await self._here.claim(digest, ahead=ahead, unreadable=unreadable)
+        found = await self._here.claim(digest, ahead=ahead, own=own, unreadable=unreadable)
         if found is not None:
             return found
         try:
-            found = await self._claim_there(digest, ahead, unreadable)
+            found = await self._claim_there(digest, ahead, own, unreadable)
         except StoreError:
             found = await self._still_readable(digest)
         except BaseException:
@@ -95,26 +95,28 @@ class RedisCoordinator:
             self._here.publish(digest, None)
         return found
 
-    async def _claim_there(self, digest: str, ahead: bool, unreadable: str | None) -> Kept | Failure | None:
+    async def _claim_there(
+        self, digest: str, ahead: bool, own: bool, unreadable: str | None
+    ) -> Kept | Failure | None:
         do, scripts = self._session.do, self._scripts
         if unreadable is not None:
             await do(scripts.discard(digest, unreadable))
         while not isinstance(claimed := await do(scripts.claim(digest)), Kept):
             if claimed is True:
-                return await self._claimed(digest, ahead)
+                return await self._claimed(digest, ahead, own)
             await self._change(digest)
         self._note_use(digest)
         if claimed.paid_by == self._run:
             return claimed._replace(yours=ahead or await self.take(digest))
         return claimed
 
-    async def _claimed(self, digest: str, ahead: bool) -> Failure | None:
+    async def _claimed(self, digest: str, ahead: bool, own: bool) -> Failure | None:
         """It is ours, unless a guess has come to grief over it."""
         text = await self._session.do(Script("failure", [self._failed_key(digest)], [int(not ahead)]))
         if text is not None:
             self._session.soon(self._scripts.release(digest))
             return Failure(*json.loads(text))
-        if not ahead:
+        if own or not ahead:
             self._session.soon(Script("take_mark", [self._paid_key], [digest, KEPT_MS]))
         return None
 
