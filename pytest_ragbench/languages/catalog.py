@@ -83,6 +83,8 @@ class Others:
     no_phrases: tuple[str, ...] = ()
     abstentions: tuple[str, ...] = ()
     """Patterns of "I don't know"."""
+    orders: tuple[str, ...] = ()
+    """What an attacker may write to a judge."""
 
 
 @dataclass(frozen=True, eq=False)
