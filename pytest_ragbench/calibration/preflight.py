@@ -262,16 +262,13 @@ async def _obeyed(judge: Judge, canary: Canary, cut: float | None) -> str:
     assert canary.alone is not None
     language = catalog().get(canary.lang)
     assert language is not None
-    orders = orders_of(language)
-    plain, *each = await asyncio.gather(
-        *(
-            _canary(judge, replace(canary, task=canary.alone(part)), cut)
-            for part in ([], *([text] for text in orders.values()))
-        )
-    )
+    plain = await _canary(judge, replace(canary, task=canary.alone([])), cut)
     if not plain.passed:
         return "wrong without orders, too"
-    kinds = [kind for kind, check in zip(orders, each, strict=True) if not check.passed]
+    orders = orders_of(language)
+    alone = [replace(canary, task=canary.alone([order])) for order in orders.values()]
+    checks = await asyncio.gather(*(_canary(judge, each, cut) for each in alone))
+    kinds = [kind for kind, check in zip(orders, checks, strict=True) if not check.passed]
     return f"obeyed: {', '.join(kinds)}" if kinds else "obeyed none of the orders alone"
 
 

@@ -15,6 +15,7 @@ from pytest_ragbench.engine.prices import prices_of
 from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plan.forecast import Forecast, Judges, UpcomingTest
+from pytest_ragbench.plugin.preflight import expected_calls
 from pytest_ragbench.plugin.upcoming import fixture_value, is_skipped, plan_of, questions_of, sample_fixture
 from pytest_ragbench.scoring.requests import votes_for
 
@@ -40,7 +41,12 @@ class DryRun:
         if session.testsfailed:
             return None  # what could not be collected is pytest's to tell
         try:
-            self._lines = list(self._told(self._planned(session.items)))
+            forecast = self._planned(session.items)
+            judges = self._configured_judges()
+            if forecast.judged and (calls := expected_calls(session.config, self._state)):
+                for judge in (*judges.asked, *judges.perhaps):
+                    forecast.judged[judge, "preflight"] += calls
+            self._lines = list(self._told(forecast))
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
         return True

@@ -15,6 +15,7 @@ import pytest
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 
 if TYPE_CHECKING:
+    from pytest_ragbench.calibration.labels import Label
     from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.plugin.state import RunState
 
@@ -30,7 +31,8 @@ def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Pref
         The judge failed a check (exit code 1), or could not be asked (``unscored``).
     """
     try:
-        if not is_wanted(config, state) or _no_judge_is_chosen(state):
+        # A dry run asks nothing, so it counts these calls only.
+        if config.getoption("ragbench_dry_run") or not is_wanted(config, state) or _no_judge_is_chosen(state):
             return None
         found = _run(config, state, state.coerce("judge", None))
     except UsageError as error:
@@ -71,20 +73,36 @@ def _no_judge_is_chosen(state: RunState) -> bool:
     return not is_chosen(state.settings, os.environ)
 
 
+def expected_calls(config: pytest.Config, state: RunState) -> int:
+    """How many calls this run's preflight takes of one judge that passes it."""
+    from pytest_ragbench.calibration.preflight import calls_of
+
+    if not is_wanted(config, state):
+        return 0
+    return calls_of(None, bool(_by_probability(state))) + len(_anchors(config, state))
+
+
 def _run(config: pytest.Config, state: RunState, judge: Any) -> Preflight:
-    from pytest_ragbench.calibration.labels import read_labels
     from pytest_ragbench.calibration.preflight import preflight_of, unpinned
 
-    settings = state.settings
-    named = settings.preflight.anchors
-    anchors = read_labels(config.rootpath / Path(named).expanduser()) if named else []
-    by_probability = {
-        name: chosen.yes_from for name, chosen in settings.metrics.items() if chosen.verdicts == "probability"
-    }
-    found: Preflight = state.engine.wait(preflight_of(judge, anchors, by_probability))
+    anchors = _anchors(config, state)
+    found: Preflight = state.engine.wait(preflight_of(judge, anchors, _by_probability(state)))
     if warning := unpinned(found.judge):
         state.warn(warning)
     return found
+
+
+def _anchors(config: pytest.Config, state: RunState) -> list[Label]:
+    from pytest_ragbench.calibration.labels import read_labels
+
+    named = state.settings.preflight.anchors
+    return read_labels(config.rootpath / Path(named).expanduser()) if named else []
+
+
+def _by_probability(state: RunState) -> dict[str, float]:
+    """Metrics whose verdicts are asked for in a word, with the P(yes) that counts as yes."""
+    metrics = state.settings.metrics.items()
+    return {name: chosen.yes_from for name, chosen in metrics if chosen.verdicts == "probability"}
 
 
 def _failures(found: Preflight) -> str:

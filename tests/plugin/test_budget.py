@@ -97,6 +97,23 @@ def test_a_dry_run_says_what_a_run_would_ask_and_asks_nothing(
     )
 
 
+def test_a_dry_run_counts_the_preflight(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with OpenAIServer(honest) as server:
+        result = run(bot, server, monkeypatch, "--ragbench-dry-run", "--ragbench-preflight")
+        assert (result.ret, server.calls, rag.questions) == (0, 0, [])
+    result.stdout.fnmatch_lines(
+        [
+            f"judge openai:gpt-4o-mini: {2 * N + 17} calls, *",
+            f"  faithfulness: {2 * N} calls",
+            "  preflight: 17 calls",
+        ]
+    )
+
+
 MORE = """
 import pytest
 from pytest_ragbench import assert_faithfulness, assert_metric

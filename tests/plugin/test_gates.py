@@ -10,7 +10,9 @@ import pytest
 
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Verdict, exit_code_of
+from tests.calibration.test_preflight import obeying
 from tests.plugin.conftest import MODES, Project
+from tests.servers.openai_server import OpenAIServer, error
 
 # One test a question; the grade is what the answer says, "down" is a judge that can't be reached.
 TESTS = """\
@@ -290,9 +292,34 @@ def test_a_failed_preflight_fails_the_run_before_any_test(project: Project) -> N
     passing.assert_outcomes(passed=1, errors=2)
     assert passing.ret == 8
     assert project.report()["preflight"]["passed"] is True
-    said = "preflight: the judge yes_man failed 6 of 12 checks, so it judges nothing"
+    said = "preflight: the judge yes_man failed 9 of 18 checks, so it judges nothing"
     assert passing.stdout.str().count(f"E   JudgeError: {said}") == 2
-    assert (project.path / "calls.txt").read_text().count("x") == 12
+    assert (project.path / "calls.txt").read_text().count("x") == 24
+    # Each rating twice, since this judge gives none; and without orders, once in each language.
+
+
+def test_the_kind_of_orders_that_a_judge_obeyed_is_said(
+    project: Project, both: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", "k")
+    project.write(
+        ragbench_toml='judge = "lab"\nstore = "off"\n[preflight]\nenabled = true\n[providers.lab]\n'
+        'base_url = "{url}"\nmodel = "m"\napi_key_env = "FAKE_KEY"\n',
+        test_a_py="def test_it(): pass\n",
+    )
+    toml = (project.path / "ragbench.toml").read_text()
+    for kind, ret in (("base64", 1), (None, 0)):
+        with OpenAIServer(obeying(kind)) as server:
+            (project.path / "ragbench.toml").write_text(toml.replace("{url}", server.url))
+            result = project.run(*both)
+        assert result.ret == ret
+        told = result.stderr.str() + result.stdout.str()
+        assert ("orders in the answer en (obeyed: base64)   the judge said yes" in told) == (kind == "base64")
+    with OpenAIServer([error(500, "down")]) as server:
+        (project.path / "ragbench.toml").write_text(
+            toml.replace("{url}", server.url) + "retry = {attempts = 1}\n"
+        )
+        assert project.run(*both).ret == 8
 
 
 MUTATED = """\
