@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pytest_ragbench import building
+from pytest_ragbench.batch.output import wrong_in
 from pytest_ragbench.batch.rows import Entry, numbered
 from pytest_ragbench.batch.run import row_of
 from pytest_ragbench.batch.scorer import Outcome, Scorer
@@ -63,15 +64,9 @@ def score_batch(
     added: dict[str, list[Any]] = {
         f"score_{name}": [(row.get("scores") or {}).get(name) for row in found] for name in scorer.metrics
     }
-    added["score_error"] = [_wrong(row) for row in found]
+    added["score_error"] = [wrong_in(row) for row in found]
     made: Batch = rebuilt(added)
     return made
-
-
-def _wrong(row: Mapping[str, Any]) -> str | None:
-    parts = [row["error"]] if "error" in row else []
-    parts += [f"{name}: {error['message']}" for name, error in row.get("errors", {}).items()]
-    return "; ".join(parts) or None
 
 
 def _scorer(metrics: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Scorer]:

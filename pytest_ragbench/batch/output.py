@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,18 @@ def finish(part: Path, output: Path, metrics: Sequence[str]) -> None:
     part.unlink()
 
 
+def wrong_in(row: Mapping[str, Any]) -> str | None:
+    """What went wrong with a row of the output, in one line; None where nothing did."""
+    wrong = [row["error"]] if "error" in row else []
+    wrong += [f"{name}: {error['message']}" for name, error in row.get("errors", {}).items()]
+    return "; ".join(wrong) or None
+
+
 def _flat(part: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     """A row with a column for each metric, and one for what went wrong."""
     with part.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            wrong = [row["error"]] if "error" in row else []
-            wrong += [f"{name}: {error['message']}" for name, error in row.get("errors", {}).items()]
             scores, reasons = row.get("scores", {}), row.get("reasons", {})
             yield {
                 "row": row["row"],
@@ -62,7 +67,7 @@ def _flat(part: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
                 "question": row.get("question"),
                 **{name: scores.get(name) for name in metrics},
                 **{f"{name}_reason": reasons.get(name) for name in metrics},
-                "error": "; ".join(wrong) or None,
+                "error": wrong_in(row),
             }
 
 

@@ -105,31 +105,19 @@ def possible_metrics(sample: RagSample, judge_tasks: Mapping[str, Any] | Any, *,
 
     ``judge_tasks``: names of tasks, or None for a judge that does all.
     """
-
-    def possible(metric: Metric) -> bool:
-        if metric.of == "set" or (metric.embedder and not embedder) or not metric.needs:
-            return False
-        able = judge_tasks is None or all(set(task.split("|")) & set(judge_tasks) for task in metric.tasks)
-        return able and _lack(metric, sample) is None
-
-    return [name for name in all_metrics() if _completes(name) and possible(find(name))]
-
-
-def _completes(name: str) -> bool:
-    """Whether the metric can be computed by its name alone (no cut-off, no option to be given)."""
-    try:
-        _metric(name)
-    except UsageError:
-        return False
-    return True
-
-
-def _metric(name: str) -> Metric:
-    metric = find(name)
-    if metric.of == "set":
-        raise UsageError(f"{name} is computed over a set, not for one sample; use it in a test: assert_over")
-    check_options(metric, {})
-    return metric
+    found = []
+    for name, known in all_metrics().items():
+        able = judge_tasks is None or all(set(task.split("|")) & set(judge_tasks) for task in known.tasks)
+        if known.of == "set" or (known.embedder and not embedder) or not known.needs or not able:
+            continue
+        try:
+            metric = find(name)
+            check_options(metric, {})
+        except UsageError:  # it takes a cut-off, or an option that only people can choose
+            continue
+        if _lack(metric, sample) is None:
+            found.append(name)
+    return found
 
 
 def _lack(metric: Metric, sample: RagSample) -> str | None:

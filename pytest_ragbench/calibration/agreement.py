@@ -119,21 +119,21 @@ def agreement(labels: Sequence[Label], *, higher: bool | None = True) -> Agreeme
     truth = np.array([label.human_verdict for label in judged])
     right = int((said == truth).sum())
     estimates = {
-        "accuracy": _share(right, len(judged)),
-        "tpr": _share(counts.tp, counts.tp + counts.fn),
-        "tnr": _share(counts.tn, counts.tn + counts.fp),
-        "f1": _resampled(said, truth, lambda one, two: classification(one.tolist(), two.tolist()).f1),
-        "kappa": _resampled(
+        "accuracy": share(right, len(judged)),
+        "tpr": share(counts.tp, counts.tp + counts.fn),
+        "tnr": share(counts.tn, counts.tn + counts.fp),
+        "f1": resampled(said, truth, lambda one, two: classification(one.tolist(), two.tolist()).f1),
+        "kappa": resampled(
             said, truth, lambda one, two: cohen_kappa(one.tolist(), two.tolist(), levels=_LEVELS)
         ),
-        "ac1": _resampled(said, truth, lambda one, two: gwet_ac1(one.tolist(), two.tolist(), levels=_LEVELS)),
+        "ac1": resampled(said, truth, lambda one, two: gwet_ac1(one.tolist(), two.tolist(), levels=_LEVELS)),
     }
     scored = [(label.value, label.human_verdict) for label in judged if label.value is not None]
     best = None
     if higher is not None and len({human for _, human in scored}) == 2:
         values, humans = (np.array(column) for column in zip(*scored, strict=True))
         sign = 1 if higher else -1
-        estimates["auc"] = _resampled(sign * values, humans, auc)
+        estimates["auc"] = resampled(sign * values, humans, auc)
         best = sign * best_threshold(sign * values, humans)
     wrong = [label for label in judged if label.verdict != label.human_verdict]
     # A false pass lets a fault through: those first, the surest scores before the others.
@@ -228,22 +228,32 @@ def _corrected(value: float, error: float) -> Corrected:
     return Corrected(inside, error, max(0.0, value - reach), min(1.0, value + reach))
 
 
-def _share(k: int, n: int) -> Estimate:
+def share(k: int, n: int) -> Estimate:
+    """K / n with its Wilson interval; undefined for n = 0."""
     if not n:
         return Estimate(None)
     bounds = share_bounds(k, n, TWO_SIDED)
     return Estimate(k / n, bounds.low, bounds.high)
 
 
-def _resampled(one: Any, two: Any, formula: Callable[[Any, Any], float]) -> Estimate:
-    """With a percentile bootstrap interval over the labels; resamples without a value are left out."""
+def resampled(one: Any, two: Any, formula: Callable[[Any, Any], float], times: int = RESAMPLES) -> Estimate:
+    """``formula`` of two columns, with a percentile bootstrap interval over their rows.
+
+    Parameters
+    ----------
+    one, two
+        Arrays of the same length along their first axis: a row of both is drawn together.
+    times
+        Resamples; a quarter of it above 500 rows. Those in which the formula is undefined are left out, and where
+        fewer than 100 are left there is no interval.
+    """
     try:
         value = formula(one, two)
     except UndefinedScore:
         return Estimate(None)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # the same labels always have the same interval
     found = []
-    for _ in range(RESAMPLES if len(one) <= 500 else RESAMPLES // 4):
+    for _ in range(times if len(one) <= 500 else times // 4):
         chosen = rng.integers(0, len(one), len(one))
         try:
             found.append(formula(one[chosen], two[chosen]))

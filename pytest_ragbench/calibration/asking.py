@@ -7,12 +7,13 @@ from typing import Any
 
 from pytest_ragbench.calibration.labels import Label
 from pytest_ragbench.judge.base import Judge
-from pytest_ragbench.judge.tasks import VerifyClaims
+from pytest_ragbench.metrics.formulas.verdicts import share
 from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.steps import verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools, Verdicts
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
-from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import Context, Prepared, ScoreRequest, prepare, score_all
 from pytest_ragbench.settings import Settings
 
@@ -134,13 +135,9 @@ def label_context(judge: Judge, settings: Settings | None) -> Context:
 
 def asking_options(verdicts: Verdicts | None, yes_from: float = 0.5) -> dict[str, Any]:
     """The options of a request for verdicts in this way; None: as configured."""
-    match verdicts:
-        case None:
-            return {}
-        case "json":
-            return {"verdicts": "json"}
-        case _:
-            return {"verdicts": verdicts, "yes_from": yes_from}
+    if verdicts is None:
+        return {}
+    return {"verdicts": verdicts} | ({"yes_from": yes_from} if verdicts == "probability" else {})
 
 
 def claims_metric(name: str, claims: Sequence[str]) -> Metric:
@@ -152,12 +149,9 @@ def claims_metric(name: str, claims: Sequence[str]) -> Metric:
 
 
 async def _verify_claims(sample: RagSample, tools: Tools, *, claims: tuple[str, ...] = ()) -> Score:
-    reply = await tools.ask(VerifyClaims(claims, tuple(sample.contexts or ()), sample.question))
-    findings = [
-        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
-        for claim, verdict in zip(claims, reply.in_order(), strict=True)
-    ]
-    value = sum(bool(finding.ok) for finding in findings) / len(findings)
+    findings = await verify(tools, claims, sample.contexts or (), sample.question)
+    # Of verdicts also where P(yes) is known: people say yes or no, and are compared with that.
+    value = share(verdicts_of(findings))
     return tools.score(sample, value, reason=findings[0].reason, evidence=findings)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from pytest_ragbench.calibration.agreement import RESAMPLES, Estimate, auc
+from pytest_ragbench.calibration.agreement import RESAMPLES, Estimate, auc, resampled
 from pytest_ragbench.calibration.labels import Label
-from pytest_ragbench.model.errors import UndefinedScore
 
 
 def valued(labels: Sequence[Label]) -> list[Label]:
@@ -32,17 +32,12 @@ def auc_gain(first: Sequence[Label], second: Sequence[Label]) -> Estimate:
     ]
     if len({human for _, _, human in pairs}) < 2:
         return Estimate(None)
-    a, b, truth = (np.array(column) for column in zip(*pairs, strict=True))
-    rng = np.random.default_rng(0)
-    found = []
-    for _ in range(RESAMPLES // 4):
-        chosen = rng.integers(0, len(truth), len(truth))
-        try:
-            found.append(auc(b[chosen], truth[chosen]) - auc(a[chosen], truth[chosen]))
-        except UndefinedScore:
-            continue
-    low, high = np.percentile(found, [2.5, 97.5])
-    return Estimate(auc(b, truth) - auc(a, truth), float(low), float(high))
+    values, truth = np.array([pair[:2] for pair in pairs]), np.array([human for _, _, human in pairs])
+    return resampled(values, truth, _gain, RESAMPLES // 4)
+
+
+def _gain(values: Any, truth: Any) -> float:
+    return auc(values[:, 1], truth) - auc(values[:, 0], truth)
 
 
 def consistency(rounds: Sequence[Sequence[Label]]) -> dict[str, float] | None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_ragbench.calibration.agreement import Estimate
+from pytest_ragbench.calibration.agreement import Estimate, share
 from pytest_ragbench.calibration.asking import (
     ask_again,
     asking_options,
@@ -30,7 +30,6 @@ from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
 from pytest_ragbench.settings import Settings
-from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 from pytest_ragbench.text import detect_language, is_blank
 
 KINDS: Mapping[str, str] = {
@@ -146,6 +145,8 @@ def variants(labels: Sequence[Label]) -> dict[str, list[Label | None]]:
 
 def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Probe | None:
     """The figures of one probe; None where no label has a verdict on both sides."""
+    from scipy.stats import binomtest
+
     pairs = [
         (one, two)
         for one, two in zip(before, after, strict=True)
@@ -155,27 +156,20 @@ def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Prob
         return None
     first, second = (np.array([bool(label.verdict) for label in side]) for side in zip(*pairs, strict=True))
     n, same = len(pairs), int((first == second).sum())
-    bounds = share_bounds(same, n, TWO_SIDED)
     to_yes, to_no = int((~first & second).sum()), int((first & ~second).sum())
     yes_before, yes_after = float(first.mean()), float(second.mean())
     moves = [two.value - one.value for one, two in pairs if one.value is not None and two.value is not None]
     return Probe(
         kind,
         n,
-        Estimate(same / n, bounds.low, bounds.high),
+        share(same, n),
         to_yes,
         to_no,
-        _sign_test(to_yes, to_no),
+        float(binomtest(to_yes, to_yes + to_no).pvalue) if to_yes + to_no else None,
         yes_before * yes_after + (1 - yes_before) * (1 - yes_after),
         _mean(moves),
         tuple(two.name for one, two in pairs if one.verdict != two.verdict),
     )
-
-
-def _sign_test(to_yes: int, to_no: int) -> float | None:
-    from scipy.stats import binomtest
-
-    return float(binomtest(to_yes, to_yes + to_no).pvalue) if to_yes + to_no else None
 
 
 def _mean(moves: Sequence[float]) -> Estimate:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pytest_ragbench.languages import rules
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.mutation.words import MutationWords, mutation_language, words_of
-from pytest_ragbench.text import detect_language, is_blank, is_spaced, is_unspaced, sentences, tokens
+from pytest_ragbench.text import detect_language, is_spaced, is_unspaced, sentences, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +44,40 @@ def _space(sample: RagSample) -> str:
     return " " if is_spaced(_lang(sample)) else ""
 
 
+def _exchanged(match: re.Match[str], new: str, group: int = 0) -> tuple[str, str]:
+    """The text with ``new`` in place of what a group matched, and that change in words."""
+    text = match.string
+    return f"{text[: match.start(group)]}{new}{text[match.end(group) :]}", f"{match[group]} -> {new}"
+
+
 def _number(sample: RagSample) -> tuple[str, str] | None:
     """The first number, made another one: 30 -> 37."""
-    text = sample.answer or ""
-    match = (_NUMBER if is_spaced(_lang(sample)) else _NUMBER_UNSPACED).search(text)
+    match = (_NUMBER if is_spaced(_lang(sample)) else _NUMBER_UNSPACED).search(sample.answer or "")
     if match is None:
         return None
     whole = int(match[1])
     # A year stays a year: the change must be one that only the documents can tell.
     changed = str(whole + (7 if whole < 1000 or whole > 2100 else 3)).zfill(len(match[1]))
     new = changed + (f"{match[2]}{match[3]}" if match[2] else "")
-    return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
-
-
-def _swapped(pairs: Sequence[Sequence[str]], text: str, *, after_number: bool) -> tuple[str, str] | None:
-    """The first of the words, by its pair."""
-    for old, new in pairs:
-        boundary = r"(?!\w)" if old[-1].isalpha() and not is_unspaced(old[-1]) else ""
-        pattern = (r"(?<=\d)(\s?)" if after_number else "()") + re.escape(old) + boundary
-        if match := re.search(pattern, text):
-            return f"{text[: match.start()]}{match[1]}{new}{text[match.end() :]}", f"{old} -> {new}"
-    return None
+    return _exchanged(match, new)
 
 
 def _unit(sample: RagSample) -> tuple[str, str] | None:
-    return _swapped(_words(sample).units, sample.answer or "", after_number=True)
+    """The unit behind a number, by its pair: days -> months."""
+    for old, new in _words(sample).units:
+        boundary = r"(?!\w)" if old[-1].isalpha() and not is_unspaced(old[-1]) else ""
+        if match := re.search(rf"(?<=\d)\s?({re.escape(old)}){boundary}", sample.answer or ""):
+            return _exchanged(match, new, group=1)
+    return None
 
 
 def _name(sample: RagSample) -> tuple[str, str] | None:
     """A name, made another one."""
-    words, text = _words(sample), sample.answer or ""
-    for match in words.name_pattern.finditer(text):
+    words = _words(sample)
+    for match in words.name_pattern.finditer(sample.answer or ""):
         if match[1].split(" ")[0] not in words.no_names:
             new = next(name for name in words.names if name not in match[1])
-            return f"{text[: match.start(1)]}{new}{text[match.end() :]}", f"{match[1]} -> {new}"
+            return _exchanged(match, new, group=1)
     return None
 
 
@@ -94,7 +94,7 @@ def _date(sample: RagSample) -> tuple[str, str] | None:
     for pattern, form in (*_NUMERIC, *own):
         if (match := pattern.search(text)) and 1 <= int(match[2]) <= 12:
             new = match[1] + form.format((int(match[2]) + 4) % 12 + 1) + match[3]
-            return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
+            return _exchanged(match, new)
     end = r"\b" if is_spaced(_lang(sample)) else ""
     for names, step in ((words.months, 5), (words.weekdays, 3)):
         # "may" and "March" are also other words: a month stands beside a number, or after "in" and the like.
@@ -104,7 +104,7 @@ def _date(sample: RagSample) -> tuple[str, str] | None:
             alone = rf"{beside}{name}{end}" + (rf"|\b{name}(?= \d)" if step == 5 else "")
             if match := re.search(alone, text):
                 new = names[(place + step) % len(names)]
-                return f"{text[: match.start()]}{new}{text[match.end() :]}", f"{match[0]} -> {new}"
+                return _exchanged(match, new)
     return None
 
 
@@ -129,8 +129,7 @@ def _dropped(sample: RagSample) -> tuple[str, str] | None:
 def _replaced(pairs: Sequence[Sequence[str]], text: str) -> tuple[str, str] | None:
     for pattern, new in pairs:
         if match := re.search(pattern, text):
-            shown = match.expand(new)
-            return f"{text[: match.start()]}{shown}{text[match.end() :]}", f"{match[0]} -> {shown}"
+            return _exchanged(match, match.expand(new))
     return None
 
 
@@ -156,20 +155,20 @@ def _reordered(sample: RagSample) -> tuple[str, str] | None:
     return _space(sample).join(part.strip() for part in reversed(parts)), "sentences in reverse order"
 
 
-_ANSWERS: Sequence[tuple[str, bool, Callable[[RagSample], tuple[str, str] | None]]] = (
-    ("number", False, _number),
-    ("date", False, _date),
-    ("unit", False, _unit),
-    ("name", False, _name),
-    ("negation", False, _negation),
-    ("added_claim", False, _added),
-    ("dropped_claim", False, _dropped),
-    ("rephrased", True, _rephrased),
-    ("reordered", True, _reordered),
-)
+_ANSWERS: Mapping[str, Callable[[RagSample], tuple[str, str] | None]] = {
+    "number": _number,
+    "date": _date,
+    "unit": _unit,
+    "name": _name,
+    "negation": _negation,
+    "added_claim": _added,
+    "dropped_claim": _dropped,
+    "rephrased": _rephrased,
+    "reordered": _reordered,
+}
 
 KINDS: Mapping[str, bool] = {
-    **{kind: good for kind, good, _ in _ANSWERS if not good},
+    **dict.fromkeys(("number", "date", "unit", "name", "negation", "added_claim", "dropped_claim"), False),
     "other_answer": False,
     "other_contexts": False,
     "without_support": False,
@@ -193,26 +192,21 @@ def variants(sample: RagSample, others: Sequence[RagSample] = ()) -> list[Varian
         Other samples of the run: for the answer, and the contexts, of another question.
     """
     found = []
-    for kind, good, rule in _ANSWERS if not is_blank(sample.answer) else ():
+    for kind, rule in _ANSWERS.items() if (sample.answer or "").strip() else ():
         changed = rule(sample)
         if changed is not None and changed[0] != sample.answer:
-            found.append(Variant(kind, good, _named(sample, kind, answer=changed[0]), changed[1]))
+            found.append(_variant(kind, sample, changed[1], answer=changed[0]))
     places = list(range(len(sample.contexts or ())))
     if len(places) > 1:
-        found.append(
-            Variant("chunks_reversed", True, _reranked(sample, "chunks_reversed", places[::-1]), "reversed")
-        )
+        found.append(_reranked("chunks_reversed", sample, places[::-1], "reversed"))
     other = _unrelated(sample, others)
     if other is not None:
         said = f"those of {other.label}"
-        if sample.answer and other.answer and not is_blank(other.answer):
-            found.append(
-                Variant("other_answer", False, _named(sample, "other_answer", answer=other.answer), said)
-            )
+        if sample.answer and other.answer and other.answer.strip():
+            found.append(_variant("other_answer", sample, said, answer=other.answer))
         if other.contexts or other.context_ids:
             columns = {name: getattr(other, name) for name in ("contexts", "context_ids", "context_urls")}
-            changed_sample = _named(sample, "other_contexts", **columns, context_scores=None)
-            found.append(Variant("other_contexts", False, changed_sample, said))
+            found.append(_variant("other_contexts", sample, said, **columns, context_scores=None))
     return found
 
 
@@ -224,15 +218,11 @@ def rankings(sample: RagSample, relevant: Sequence[int]) -> list[Variant]:
     good = sorted(set(relevant))
     found = []
     if good and sum(n - 1 - place for place in good) > sum(good) and n - 1 - good[-1] > good[0]:
-        order = list(range(n))[::-1]
-        found.append(
-            Variant("ranking_reversed", False, _reranked(sample, "ranking_reversed", order), "reversed")
-        )
+        found.append(_reranked("ranking_reversed", sample, list(range(n))[::-1], "reversed"))
     last = good[-1] if good else n
     if n - 1 - last > 1:
         order = [*range(last + 1), *range(n - 1, last, -1)]
-        said = f"those after chunk {last + 1} reversed"
-        found.append(Variant("tail_reversed", True, _reranked(sample, "tail_reversed", order), said))
+        found.append(_reranked("tail_reversed", sample, order, f"those after chunk {last + 1} reversed"))
     return found
 
 
@@ -245,9 +235,7 @@ def without_chunks(sample: RagSample, supporting: Sequence[int]) -> Variant | No
     if not rest or len(rest) == n:
         return None
     dropped = ", ".join(str(number) for number in sorted(set(supporting)))
-    return Variant(
-        "without_support", False, _reranked(sample, "without_support", rest), f"without chunk {dropped}"
-    )
+    return _reranked("without_support", sample, rest, f"without chunk {dropped}")
 
 
 def _unrelated(sample: RagSample, others: Sequence[RagSample]) -> RagSample | None:
@@ -266,21 +254,18 @@ def _unrelated(sample: RagSample, others: Sequence[RagSample]) -> RagSample | No
     return None
 
 
-def _named(sample: RagSample, kind: str, **changes: object) -> RagSample:
-    return sample.with_(id=f"{sample.label}~{kind}", thresholds={}, **changes)
+def _variant(kind: str, sample: RagSample, change: str, **columns: object) -> Variant:
+    # Thresholds of the question's own would win over the one that the original met.
+    changed = sample.with_(id=f"{sample.label}~{kind}", thresholds={}, **columns)
+    return Variant(kind, KINDS[kind], changed, change)
 
 
-def _reranked(sample: RagSample, kind: str, order: Sequence[int]) -> RagSample:
+def _reranked(kind: str, sample: RagSample, order: Sequence[int], change: str) -> Variant:
     """The chunks at these places, in this order; ids with them, scores dropped."""
-
-    def chosen(column: Sequence[str] | None) -> list[str] | None:
-        return None if column is None else [column[place] for place in order if place < len(column)]
-
-    return _named(
-        sample,
-        kind,
-        contexts=chosen(sample.contexts),
-        context_ids=chosen(sample.context_ids),
-        context_urls=chosen(sample.context_urls),
-        context_scores=None,
-    )
+    columns = {
+        name: None
+        if (column := getattr(sample, name)) is None
+        else [column[at] for at in order if at < len(column)]
+        for name in ("contexts", "context_ids", "context_urls")
+    }
+    return _variant(kind, sample, change, **columns, context_scores=None)

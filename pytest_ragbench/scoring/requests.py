@@ -327,14 +327,31 @@ def _limit(settings: Settings, metric: Metric, sample: RagSample, request: Score
         except UsageError as error:
             where = f"{sample.location}: " if sample.location else ""
             raise UsageError(f"{where}question {sample.label}: {error}") from None
-    threshold = request.threshold
+    written = f"assert_{metric.name}(sample, '>=0.8')"
+    return threshold_of(settings, metric, request.threshold, written if request.asserted else None)
+
+
+def threshold_of(
+    settings: Settings, metric: Metric, threshold: ThresholdLike | None, written: str | None
+) -> Threshold | None:
+    """What a score is held against: ``threshold``, else that of ``[thresholds]``, else the metric's own.
+
+    Parameters
+    ----------
+    written
+        How a call gives one, for the message where there must be one; None: there may be none.
+
+    Raises
+    ------
+    UsageError
+        Unreadable, pointing the wrong way, or missing where there must be one.
+    """
     if threshold is None:
         threshold = settings.thresholds.get(metric.name, metric.default_threshold)
     if threshold is not None:
         return parse_threshold(threshold, metric.scale)
-    if request.asserted:
-        raise UsageError(
-            f"{metric.name} was given no threshold: write assert_{metric.name}(sample, '>=0.8'), or set it in "
-            "[thresholds] of ragbench.toml"
-        )
-    return None
+    if written is None:
+        return None
+    raise UsageError(
+        f"{metric.name} was given no threshold: write {written}, or set it in [thresholds] of ragbench.toml"
+    )

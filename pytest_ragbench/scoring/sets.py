@@ -19,7 +19,7 @@ from pytest_ragbench.model.errors import JudgeError, UndefinedScore, Unscored, U
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score, Usage
-from pytest_ragbench.model.thresholds import Threshold, parse_threshold
+from pytest_ragbench.model.thresholds import Threshold
 from pytest_ragbench.scoring.pipeline import score, score_all
 from pytest_ragbench.scoring.requests import (
     MetricSetup,
@@ -28,6 +28,7 @@ from pytest_ragbench.scoring.requests import (
     ThresholdLike,
     check_judge,
     configured_options,
+    threshold_of,
 )
 
 if TYPE_CHECKING:
@@ -251,17 +252,8 @@ def _without_questions(
 
 def _limit(context: Context, request: SetRequest, metric: Metric) -> Threshold | None:
     """The threshold of the set: what was asked for, else what the configuration says."""
-    threshold = request.threshold
-    if threshold is None:
-        threshold = context.settings().thresholds.get(metric.name, metric.default_threshold)
-    if threshold is not None:
-        return parse_threshold(threshold, metric.scale)
-    if request.asserted:
-        raise UsageError(
-            f"{metric.name} was given no threshold: write assert_over(samples, {request.metric!r}, '>=0.8'), or "
-            "set it in [thresholds] of ragbench.toml"
-        )
-    return None
+    written = f"assert_over(samples, {request.metric!r}, '>=0.8')" if request.asserted else None
+    return threshold_of(context.settings(), metric, request.threshold, written)
 
 
 # --- scores ------------------------------------------------------------------------------------
@@ -308,9 +300,6 @@ def _total(
     values = [each.value for _, each in scores]
     lower = prepared.metric.direction == "lower"
     worst = sorted(scores, key=lambda pair: pair[1].value, reverse=lower)
-    usage = Usage()
-    for _, each in scores:
-        usage += each.usage
     judges = {each.judge for _, each in scores if each.judge}
     embedders = {each.embedder for _, each in scores if each.embedder}
     without = sum(prepared.left_out.values())
@@ -329,7 +318,7 @@ def _total(
         judge=", ".join(sorted(judges)) or None,
         embedder=", ".join(sorted(embedders)) or None,
         votes=max(each.votes for _, each in scores),
-        usage=usage,
+        usage=sum((each.usage for _, each in scores), Usage()),
         duration=sum(each.duration for _, each in scores),
         cached=all(each.cached for _, each in scores),
         details={
