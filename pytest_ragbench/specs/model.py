@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+)
 
 from pytest_ragbench.assertions.expectations import Expectations, as_list
+from pytest_ragbench.questions.columns import FIELDS
 
 _TEXT = {"type": "string"}
 _LIMIT = {"anyOf": [_TEXT, {"type": "number"}, {"type": "null"}]}
@@ -65,6 +73,27 @@ class QuestionsFile(_Part):
     columns: dict[str, str] = Field(default={}, description="Our name of a column -> the file's.")
 
 
+def _with_columns(schema: dict[str, Any]) -> None:
+    schema["properties"] |= {name: {} for name in FIELDS if name not in schema["properties"]}
+
+
+class QuestionRow(BaseModel):
+    """The columns of a question file, and what is expected of the answer."""
+
+    # For editors only: rows are mapped by the question reader, as those of files are.
+    model_config = ConfigDict(json_schema_extra=_with_columns)
+
+    question: str
+    thresholds: Limits = {}
+    expect: Expected = ()
+
+
+Questions = Annotated[
+    Any,
+    PlainValidator(lambda value: value, json_schema_input_type=str | QuestionsFile | list[str | QuestionRow]),
+]
+
+
 class _Common(_Part):
     """What a test has, and what ``defaults`` may say for all tests of the file."""
 
@@ -95,7 +124,7 @@ class Test(_Common):
     __test__ = False  # pytest would take the class for a test
 
     name: str | None = None
-    questions: Any = Field(
+    questions: Questions = Field(
         default=None,
         description="A question file, or questions: texts, or columns as in a question file and 'expect'.",
     )
@@ -158,39 +187,8 @@ def _with_defaults(test: Test, defaults: _Common, name: str) -> Test:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a ``*.rag.yaml`` file, for editors."""
-    from pytest_ragbench.questions.columns import FIELDS
-
-    schema = Suite.model_json_schema(mode="validation")
-    definitions = schema["$defs"]
-    # Pydantic sees Any there, since rows are mapped by the question reader, as those of files are.
-    definitions["QuestionsFile"] = QuestionsFile.model_json_schema()
-    question: dict[str, Any] = {name: {} for name in FIELDS}
-    question["question"] = _TEXT
-    question["thresholds"] = {"type": "object", "additionalProperties": _LIMIT}
-    question["expect"] = {
-        "anyOf": [
-            {"$ref": "#/$defs/Expectations"},
-            {"type": "array", "items": {"$ref": "#/$defs/Expectations"}},
-        ]
-    }
-    definitions["Question"] = {
-        "type": "object",
-        "properties": question,
-        "required": ["question"],
-        "description": "The columns of a question file, and what is expected of the answer.",
-    }
-    wanted = {
-        "description": Test.model_fields["questions"].description,
-        "anyOf": [
-            _TEXT,
-            {"$ref": "#/$defs/QuestionsFile"},
-            {"type": "array", "items": {"anyOf": [_TEXT, {"$ref": "#/$defs/Question"}]}},
-        ],
-    }
-    for part in (schema, definitions["Test"]):
-        part["properties"]["questions"] = wanted
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Suite.model_json_schema(mode="validation"),
         "title": "pytest-ragbench tests (*.rag.yaml)",
-        **{key: value for key, value in schema.items() if key != "title"},
     }
