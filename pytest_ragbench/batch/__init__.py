@@ -5,21 +5,21 @@ Names are imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.lazy import lazily
 
 if TYPE_CHECKING:
-    from pytest_ragbench.batch.mapping import score_batch
-    from pytest_ragbench.batch.run import Job, score_file
-    from pytest_ragbench.batch.scorer import Scorer
-    from pytest_ragbench.batch.totals import Totals
+    from pytest_ragbench.batch.mapping import score_batch as score_batch
+    from pytest_ragbench.batch.run import Job as Job
+    from pytest_ragbench.batch.run import score_file as score_file
+    from pytest_ragbench.batch.scorer import Scorer as Scorer
+    from pytest_ragbench.batch.totals import Totals as Totals
 
-__all__ = ["Job", "Scorer", "Totals", "score_batch", "score_file"]
-
-_HOME = {"Job": "run", "Scorer": "scorer", "Totals": "totals", "score_batch": "mapping", "score_file": "run"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    mapping="score_batch",
+    run="Job score_file",
+    scorer="Scorer",
+    totals="Totals",
+)

@@ -5,7 +5,9 @@ The names are imported on use: asyncio and sqlite3 cost nothing until a test nee
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.lazy import lazily
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.calls import Call as Call
@@ -18,24 +20,11 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine.requests import Request as Request
     from pytest_ragbench.engine.store import Store as Store
 
-_HOMES = {
-    "Call": "calls",
-    "Engine": "core",
-    "Limits": "limits",
-    "Fetched": "calls",
-    "Request": "requests",
-    "Sender": "calls",
-    "Sent": "calls",
-    "Transient": "calls",
-    "Store": "store",
-}
-
-__all__ = ["Call", "Engine", "Fetched", "Limits", "Request", "Sender", "Sent", "Store", "Transient"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    calls="Call Fetched Sender Sent Transient",
+    core="Engine",
+    limits="Limits",
+    requests="Request",
+    store="Store",
+)

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.lazy import lazily
 
 if TYPE_CHECKING:
-    from pytest_ragbench.questions.contexts import parse_contexts
-    from pytest_ragbench.questions.ids import test_id, test_ids
-    from pytest_ragbench.questions.inline import question_from, questions_from
-    from pytest_ragbench.questions.loader import load_questions
+    from pytest_ragbench.questions.contexts import parse_contexts as parse_contexts
+    from pytest_ragbench.questions.ids import test_id as test_id
+    from pytest_ragbench.questions.ids import test_ids as test_ids
+    from pytest_ragbench.questions.inline import question_from as question_from
+    from pytest_ragbench.questions.inline import questions_from as questions_from
+    from pytest_ragbench.questions.loader import load_questions as load_questions
 
-__all__ = ["load_questions", "parse_contexts", "question_from", "questions_from", "test_id", "test_ids"]
-
-# Imported on first use: the plugin imports this package in every pytest run of the machine.
-_MODULES = {
-    "load_questions": "loader",
-    "parse_contexts": "contexts",
-    "question_from": "inline",
-    "questions_from": "inline",
-    "test_id": "ids",
-    "test_ids": "ids",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    contexts="parse_contexts",
+    ids="test_id test_ids",
+    inline="question_from questions_from",
+    loader="load_questions",
+)

@@ -5,35 +5,22 @@ Names are imported on first use, so that loading the plugin costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.lazy import lazily
 
 if TYPE_CHECKING:
-    from pytest_ragbench.rag.base import Retriever, ask_all
-    from pytest_ragbench.rag.callables import CallableRetriever
-    from pytest_ragbench.rag.choose import retriever_from
-    from pytest_ragbench.rag.http import HttpRetriever, http_retriever
+    from pytest_ragbench.rag.base import Retriever as Retriever
+    from pytest_ragbench.rag.base import ask_all as ask_all
+    from pytest_ragbench.rag.callables import CallableRetriever as CallableRetriever
+    from pytest_ragbench.rag.choose import retriever_from as retriever_from
+    from pytest_ragbench.rag.http import HttpRetriever as HttpRetriever
+    from pytest_ragbench.rag.http import http_retriever as http_retriever
 
-__all__ = [
-    "CallableRetriever",
-    "HttpRetriever",
-    "Retriever",
-    "ask_all",
-    "http_retriever",
-    "retriever_from",
-]
-
-_HOME = {
-    "CallableRetriever": "callables",
-    "HttpRetriever": "http",
-    "Retriever": "base",
-    "ask_all": "base",
-    "http_retriever": "http",
-    "retriever_from": "choose",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    base="Retriever ask_all",
+    callables="CallableRetriever",
+    choose="retriever_from",
+    http="HttpRetriever http_retriever",
+)
