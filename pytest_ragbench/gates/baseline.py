@@ -349,7 +349,7 @@ def _votes_lost(same: Mapping[Key, Key], ours: Sample, theirs: Sample) -> Iterat
         if now * out_of >= before * of:
             continue
         p = fisher((before, out_of), (now, of))
-        why = "and chance is no excuse" if p < LEVEL - TOLERANCE else "which chance may explain"
+        why = "and chance can't explain it" if p < LEVEL - TOLERANCE else "which chance may explain"
         yield f"{mine[0]}: {before} of {out_of} votes passed, {now} of {of} do now, {why}; p {p:.3f} (Fisher)"
 
 

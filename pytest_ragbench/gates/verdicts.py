@@ -389,7 +389,7 @@ def _corrected(verdicts: list[Verdict]) -> list[Verdict]:
             dropped = comparison.drop > verdict.rule.margin + TOLERANCE
             if dropped and p < LEVEL:
                 verdict = replace(
-                    verdict, outcome="FAIL", reason=f"{comparison.said}, and chance is no excuse"
+                    verdict, outcome="FAIL", reason=f"{comparison.said}, and chance can't explain it"
                 )
             elif dropped:
                 reason = f"{comparison.said}, which chance may explain"

@@ -133,6 +133,18 @@ class ScoreRecord(Part):
     replies: tuple[ReplyRecord, ...] = ()
     """what the judge sent; see `report_replies`"""
 
+    @property
+    def shortfall(self) -> float:
+        """How far the value is from the best one, 0..1; of an endless range as if it ended at 1."""
+        if self.value is None:
+            return 1.0
+        setup = self.setup or SetupRecord(
+            direction="lower" if (self.threshold or "").startswith("<") else "higher"
+        )
+        low = 0.0 if setup.low is None else setup.low
+        share = (self.value - low) / ((1.0 if setup.high is None else setup.high) - low)
+        return min(1.0, max(0.0, share if setup.direction == "lower" else 1.0 - share))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRecord(Part):
@@ -276,46 +288,43 @@ class MetricSummary(Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRecord(Part):
-    """The calls of one kind: `rag`, `judge` or `embedding`."""
+class CallSums(Part):
+    """Sums over calls."""
 
-    calls: float = 0
+    calls: int = 0
     """requests sent, retries included"""
-    stored: float = 0
+    stored: int = 0
     """replies that came from the store"""
-    failed: float = 0
-    prompt_tokens: float = 0
-    completion_tokens: float = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
     cost: float | None = None
     """US dollars, where a price is known"""
-    p50: float | None = None
-    """seconds"""
-    p95: float | None = None
-    """seconds"""
     unpriced: int = 0
     """tokens of models whose price is not known"""
     saved_tokens: int = 0
     """what stored replies took when they were asked for"""
     saved_cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRecord(CallSums):
+    """The calls of one kind: `rag`, `judge` or `embedding`."""
+
+    p50: float | None = None
+    """seconds"""
+    p95: float | None = None
+    """seconds"""
     latencies: tuple[float, ...] = ()
     """seconds of each good reply"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelUsage(Part):
+class ModelUsage(CallSums):
     """The calls of one kind to one model."""
 
     kind: str
     model: str
-    calls: int = 0
-    stored: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    saved_tokens: int = 0
-    saved_cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

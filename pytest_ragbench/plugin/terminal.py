@@ -10,7 +10,8 @@ import pytest
 from pytest_ragbench.clean import clean
 from pytest_ragbench.metrics.registry import TIERS
 from pytest_ragbench.report.layout import cut
-from pytest_ragbench.report.summary import Summary, call_lines, table
+from pytest_ragbench.report.summary import Summary, table
+from pytest_ragbench.report.usage import call_lines
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.deciding import RunGates

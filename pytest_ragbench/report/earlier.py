@@ -23,7 +23,7 @@ def find_report(given: str, *, base: Path, history: Path | None) -> tuple[RunRep
     Raises
     ------
     UsageError
-        There is neither; or the file can't be read, is no report, or is of a run that did not end well.
+        There is neither; or the file can't be read, isn't a report, or is of a run that did not end well.
     """
     path = base / Path(given).expanduser()
     if path.exists() or given.endswith(".json") or history is None:

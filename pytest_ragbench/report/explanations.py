@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any
 
 from pytest_ragbench.languages import DEFAULT, catalog
-from pytest_ragbench.report.figures import known
+from pytest_ragbench.report.summary import known_metric
 
 
 def explanation(metric: str, lang: str = DEFAULT) -> str | None:
     """One or two sentences; English where there is none in ``lang``; None for a metric that is not known here."""
-    found = known(metric)
+    found = known_metric(metric)
     if found is None:
         return None
     base = found.name.partition("@")[0]

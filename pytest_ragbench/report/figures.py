@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ragbench.metrics.registry import TIERS, Metric, find
-from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.metrics.registry import TIERS
 from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.thresholds import Scale
+from pytest_ragbench.report.summary import Row, Summary
 from pytest_ragbench.statistics.bounds import TWO_SIDED, mean_bounds
 
 BUCKETS = 10
@@ -61,78 +62,53 @@ class Figure:
 
 def figures(report: RunReport) -> list[Figure]:
     """All metrics of a run, by tier."""
+    summary = Summary()
     values: dict[str, list[float]] = {}
-    sets: dict[str, list[tuple[float, int]]] = {}
-    tiers: dict[str, str] = {}
-    counts: dict[str, list[int]] = {}
+    sets: set[str] = set()
     for result in report.results:
+        summary.add(result)
         for score in result.scores:
-            tiers.setdefault(score.metric, score.tier)
-            total, missed, asserted = counts.setdefault(score.metric, [0, 0, 0])
-            whole = result.sample_of(score) is None
-            size = int(score.details.get("n_total", 1)) if whole and score.value is not None else 1
-            counts[score.metric] = [
-                total + size,
-                missed + (score.passed is False),
-                asserted + (score.passed is not None),
-            ]
             if score.value is None:
                 continue
-            if whole and "n_scored" in score.details:
-                sets.setdefault(score.metric, []).append((score.value, int(score.details["n_scored"])))
+            if result.sample_of(score) is None and "n_scored" in score.details:
+                sets.add(score.metric)
             else:
                 values.setdefault(score.metric, []).append(score.value)
-    rank = {tier: place for place, tier in enumerate(TIERS)}
-    ordered = sorted(tiers, key=lambda name: (rank.get(tiers[name], len(rank)), name))  # type: ignore[call-overload]
     return [
-        _figure(name, tiers[name], values.get(name, []), sets.get(name, []), counts[name]) for name in ordered
+        _figure(row, values.get(row.metric, []), has_sets=row.metric in sets)
+        for row in summary.ordered_rows(TIERS)
     ]
 
 
-def _figure(
-    name: str, tier: str, values: list[float], sets: list[tuple[float, int]], counts: list[int]
-) -> Figure:
-    scored = len(values) + sum(size for _, size in sets)
-    mean = (math.fsum(values) + math.fsum(value * size for value, size in sets)) / scored if scored else None
-    metric = known(name)
-    low, high = (metric.low, metric.high) if metric else (0.0, 1.0)
-    seen = [*values, *(value for value, _ in sets)]
+def _figure(row: Row, values: list[float], *, has_sets: bool) -> Figure:
+    scale, metric = row.scale(), row.known()
+    low, high = (scale.low, scale.high) if scale else (0.0, 1.0)
     if not math.isfinite(low):
-        low = min([0.0, *seen])
+        low = min(0.0, row.least or 0.0)
     if not math.isfinite(high):
-        high = max([low + 1.0, *seen])
+        high = max(low + 1.0, row.most or 0.0)
     return Figure(
-        metric=name,
-        tier=tier,
-        mean=mean,
-        interval=None if sets else mean_interval(values, metric),
-        scored=scored,
-        total=counts[0],
-        missed=counts[1],
-        asserted=counts[2],
-        band=metric.band(mean) if metric and mean is not None else None,
+        metric=row.metric,
+        tier=row.tier,
+        mean=row.mean,
+        interval=None if has_sets else mean_interval(values, scale),
+        scored=row.scored,
+        total=row.total,
+        missed=row.missed,
+        asserted=row.gated,
+        band=metric.band(row.mean) if metric and row.mean is not None else None,
         values=tuple(values),
         low=low,
         high=high,
-        direction=metric.direction if metric else "higher",
+        direction=scale.direction if scale else "higher",
     )
 
 
-def mean_interval(values: Sequence[float], metric: Metric | None) -> Interval | None:
-    """The two-sided 95 % interval of the mean; None without values, and where the metric's range has no end or is
-    not known here.
+def mean_interval(values: Sequence[float], scale: Scale | None) -> Interval | None:
+    """The two-sided 95 % interval of the mean; None without values, and where the range of a score has no
+    end or isn't known.
     """
-    if not values or metric is None or not math.isfinite(metric.high - metric.low):
+    if not values or scale is None or not math.isfinite(scale.high - scale.low):
         return None
-    bounds = mean_bounds(values, confidence=TWO_SIDED, low=metric.low, high=metric.high)
+    bounds = mean_bounds(values, confidence=TWO_SIDED, low=scale.low, high=scale.high)
     return Interval(bounds.low, bounds.high)
-
-
-def known(name: str) -> Metric | None:
-    """The metric of that name, also where it is one grade of several; None for one that is not registered here."""
-    for candidate in (name, name.removesuffix("_answer_correctness").removesuffix("_groundedness")):
-        try:
-            return find(candidate)
-        except RagbenchError:
-            continue
-    return None

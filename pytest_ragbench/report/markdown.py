@@ -115,7 +115,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 
 
 def _text(text: str, limit: int) -> str:
-    """A text of the run that Markdown and HTML take for nothing but text."""
+    """A string of the run that Markdown and HTML take for nothing but text."""
     line = _SPECIAL.sub(r"\\\1", one_line(text, limit))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # No link, and nobody is called.

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_ragbench import __version__
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.verdicts import undecided
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import ModelUsage, RunReport, SummaryRecord, TestRecord, UsageRecord
+from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.summary import Summary
 from pytest_ragbench.report.totals import Totals
+from pytest_ragbench.report.usage import sums_of
 
 _OK, _FAILED, _INTERRUPTED, _INTERNAL, _USAGE, _NO_TESTS, _UNSCORED = 0, 1, 2, 3, 4, 5, 8
 _OF_GATES = (_FAILED, 9, 10)
@@ -37,7 +37,7 @@ def read_shards(paths: Sequence[Path]) -> list[Shard]:
     Raises
     ------
     UsageError
-        A file is no report, or is given twice.
+        A file isn't a report, or is given twice.
     """
     shards: list[Shard] = []
     runs: dict[str, str] = {}
@@ -110,7 +110,7 @@ def merge(
         merged.preflight = shards[0].report.preflight
     totals = Totals()
     for shard in shards:
-        totals.add_usage(_usage(shard.report.summary))
+        totals.add_usage(sums_of(shard.report.summary))
     consumers: list[Totals | RunGates] = [totals] if gates is None else [totals, gates]
     for consumer in consumers:
         for result in results:
@@ -126,7 +126,7 @@ def summary_of(report: RunReport) -> Summary:
     summary = Summary()
     for result in report.results:
         summary.add(result)
-    summary.add_usage(_usage(report.summary))
+    summary.add_usage(sums_of(report.summary))
     return summary
 
 
@@ -162,20 +162,6 @@ def _not_chosen(shards: Sequence[Shard]) -> Iterable[str]:
     tests = {test.test for shard in shards for test in (*shard.report.results, *shard.report.missing)}
     run = {test.partition("::")[0] for test in tests}
     return sorted({file for shard in shards for file in shard.report.not_chosen} - run)
-
-
-def _usage(summary: SummaryRecord | None) -> dict[str, dict[str, Any]]:
-    """Calls by kind and by model, as they were before they were summed up."""
-    if summary is None:
-        return {}
-    usage = {kind: _sums(record, leave_out=("p50", "p95")) for kind, record in summary.calls.items()}
-    models = {f"{each.kind} {each.model}": each for each in summary.models}
-    return usage | {name: _sums(record, leave_out=("kind", "model")) for name, record in models.items()}
-
-
-def _sums(record: UsageRecord | ModelUsage, leave_out: Sequence[str]) -> dict[str, Any]:
-    told = {each.name: getattr(record, each.name) for each in fields(record) if each.name not in leave_out}
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def _own_warnings(shard: Shard) -> Iterator[str]:

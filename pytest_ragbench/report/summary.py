@@ -6,22 +6,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.report import (
     MetricSummary,
-    ModelUsage,
     RunReport,
     ScoreRecord,
+    SetupRecord,
     SummaryRecord,
     TestRecord,
-    UsageRecord,
 )
-from pytest_ragbench.model.thresholds import Direction
+from pytest_ragbench.model.thresholds import Direction, Scale
 from pytest_ragbench.report.layout import aligned, cut
-from pytest_ragbench.report.usage import UsageSums, add_usage
-from pytest_ragbench.statistics.percentile import percentile
+from pytest_ragbench.report.usage import UsageSums, add_usage, dollars, usage_records
+
+if TYPE_CHECKING:
+    from pytest_ragbench.metrics.registry import Metric
 
 WORST = 5
 """How many of the worst questions are named."""
@@ -51,32 +52,47 @@ class Row:
     least: float | None = None
     most: float | None = None
     direction: Direction | None = None
-    """Where the scores say which way is better; it may follow from an option."""
+    """Which way is better, as scores of sets say it where a report has no setup."""
     missed: int = 0
     gated: int = 0
     calls: int = 0
     tokens: int = 0
     cost: float | None = None
+    setup: SetupRecord | None = None
+    """What the scores say of their range and direction, which may follow from an option."""
 
     @property
     def mean(self) -> float | None:
         return float(self.sum / self.scored) if self.scored else None
 
+    def known(self) -> Metric | None:
+        """The metric, turned the way that its scores say; None for one that isn't registered here."""
+        found, direction = known_metric(self.metric), self.setup.direction if self.setup else self.direction
+        return found.turned(direction) if found is not None and direction is not None else found
+
+    def scale(self) -> Scale | None:
+        """Range and direction: as the scores say, else as registered; None where neither knows."""
+        if self.setup is not None:
+            return self.setup.scale(self.metric)
+        found = self.known()
+        return found.scale if found is not None else None
+
     def add(self, score: ScoreRecord) -> None:
         """Take in one score; the mean of a question set counts as its questions do."""
+        self.setup = score.setup or self.setup
         if score.value is None:
             self.total += 1
             return
         details, usage = score.details, score.usage
+        if details.get("direction") in ("higher", "lower"):
+            self.direction = details["direction"]
         self.calls += usage.calls
         self.tokens += usage.tokens
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
         whole_set = score.sample is None and "n_scored" in details
         count = details["n_scored"] if whole_set else 1
-        low, high = (details["min"], details["max"]) if whole_set else (score.value, score.value)
-        if details.get("direction") in ("higher", "lower"):
-            self.direction = details["direction"]
+        low, high = (details.get(end, score.value) if whole_set else score.value for end in ("min", "max"))
         self.gated += score.passed is not None
         self.missed += score.passed is False
         self.sum += Fraction(score.value) * count
@@ -84,6 +100,18 @@ class Row:
         self.total += details["n_total"] if whole_set else 1
         self.least = low if self.least is None else min(self.least, low)
         self.most = high if self.most is None else max(self.most, high)
+
+
+def known_metric(name: str) -> Metric | None:
+    """The metric of that name, also where it is one grade of several; None for one that is not registered here."""
+    from pytest_ragbench.metrics.registry import find
+
+    for candidate in (name, name.removesuffix("_answer_correctness").removesuffix("_groundedness")):
+        try:
+            return find(candidate)
+        except RagbenchError:
+            continue
+    return None
 
 
 class Summary:
@@ -131,25 +159,15 @@ class Summary:
 
     def bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""
-        from pytest_ragbench.metrics.registry import find
-
-        bands: dict[str, str | None] = {}
-        for row in self.rows.values():
-            base = row.metric.removesuffix("_answer_correctness").removesuffix("_groundedness")
-            try:
-                known = find(base)
-                if row.direction is not None:
-                    known = known.turned(row.direction)
-                bands[row.metric] = known.band(row.mean) if row.mean is not None else None
-            except RagbenchError:
-                bands[row.metric] = None
-        return bands
+        return {
+            row.metric: known.band(row.mean) if row.mean is not None and (known := row.known()) else None
+            for row in self.rows.values()
+        }
 
     def record(self) -> SummaryRecord:
         """The ``summary`` of the report."""
         bands = self.bands()
-        kinds = {name: sums for name, sums in self.usage.items() if " " not in name}
-        models = {name: sums for name, sums in self.usage.items() if " " in name}
+        calls, models = usage_records(self.usage)
         return SummaryRecord(
             outcomes=dict(self.outcomes),
             metrics=tuple(
@@ -169,30 +187,9 @@ class Summary:
                 )
                 for row in self.rows.values()
             ),
-            calls={kind: _usage_record(sums) for kind, sums in kinds.items()},
-            models=tuple(
-                ModelUsage(
-                    kind=name.split(" ", 1)[0],
-                    model=name.split(" ", 1)[1],
-                    **{key: value for key, value in sums.items() if key in _OF_A_MODEL},
-                )
-                for name, sums in models.items()
-            ),
+            calls=calls,
+            models=models,
         )
-
-
-_OF_A_MODEL = frozenset(ModelUsage.__slots__)
-_OF_A_KIND = frozenset(UsageRecord.__slots__) - {"p50", "p95", "latencies"}
-
-
-def _usage_record(sums: Mapping[str, Any]) -> UsageRecord:
-    latencies = sums.get("latencies", [])
-    return UsageRecord(
-        **{name: value for name, value in sums.items() if name in _OF_A_KIND},
-        p50=percentile(latencies, 0.5) if latencies else None,
-        p95=percentile(latencies, 0.95) if latencies else None,
-        latencies=tuple(round(seconds, 3) for seconds in latencies),
-    )
 
 
 # What a narrow terminal can do without, first what it misses least.
@@ -216,7 +213,7 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None], columns: int = 2
             f"{row.scored}/{row.total}",
             f"{row.missed}/{row.gated}" if row.gated else "-",
         ]
-        line += [f"{row.tokens:,}"] * tokens + [_dollars(row.cost)] * costs
+        line += [f"{row.tokens:,}"] * tokens + [dollars(row.cost)] * costs
         cells.append([*line, bands.get(row.metric) or "-"])
         tier = row.tier
     return aligned(cells, left=("tier", "metric", "band"), drop=_DROP, shrink="metric", columns=columns)
@@ -245,52 +242,7 @@ def worst_of(result: TestRecord) -> Worst | None:
     if len({sample.question for sample in samples}) != 1:
         return None
     sample = samples[0]
-    missed = [score.value for score in result.scores if score.passed is False and score.value is not None]
-    lacks = [1 - min(1.0, max(0.0, value)) for value in missed]
+    lacks = [score.shortfall for score in result.scores if score.passed is False]
     where = f"{sample.file}:{sample.line}" if sample.file and sample.line else ""
     named = f"[{sample.id}] " if sample.id else ""
     return Worst(-sum(lacks) - len(lacks), f"{named}{sample.question}", result.message, where)
-
-
-def call_lines(usage: UsageSums) -> list[str]:
-    """``judge: 24 calls, 6 stored (saved 2,280 tokens), 9,120 tokens, p50 0.8 s, p95 2.1 s``, one line a
-    kind; below it one line for each of its models where there are several; last what all cost together.
-    """
-    lines: list[str] = []
-    kinds = [kind for kind in usage if " " not in kind]
-    for kind in kinds:
-        lines.append(f"{kind}: {_calls(usage[kind])}")
-        models = [name for name in usage if name.startswith(f"{kind} ")]
-        if len(models) > 1:
-            lines += [f"  {name.split(' ', 1)[1]}: {_calls(usage[name])}" for name in models]
-    cost = sum(usage[kind].get("cost", 0.0) for kind in kinds)
-    saved = sum(usage[kind].get("saved_cost", 0.0) for kind in kinds)
-    unpriced = sum(usage[kind].get("unpriced", 0) for kind in kinds)
-    if cost or saved:
-        parts = [_dollars(cost)]
-        parts += [f"the store saved {_dollars(saved)}"] if saved else []
-        parts += [f"{unpriced:,} tokens of models without a known price not counted"] if unpriced else []
-        lines.append(f"cost: {', '.join(parts)}")
-    return lines
-
-
-def _calls(entries: Mapping[str, Any]) -> str:
-    calls, stored, failed = (int(entries.get(name, 0)) for name in ("calls", "stored", "failed"))
-    tokens = int(entries.get("prompt_tokens", 0)) + int(entries.get("completion_tokens", 0))
-    saved, cost = int(entries.get("saved_tokens", 0)), entries.get("cost", 0.0)
-    parts = [f"{calls} call{'s' * (calls != 1)}"]
-    if stored:
-        parts.append(f"{stored} stored (saved {saved:,} tokens)" if saved else f"{stored} stored")
-    parts += [f"{failed} failed"] if failed else []
-    parts += [f"{tokens:,} tokens"] if tokens else []
-    parts += [_dollars(cost)] if cost else []
-    latencies = entries.get("latencies", [])
-    if latencies:
-        parts.append(f"p50 {percentile(latencies, 0.5):.2f} s, p95 {percentile(latencies, 0.95):.2f} s")
-    return ", ".join(parts)
-
-
-def _dollars(cost: float | None) -> str:
-    if not cost:
-        return "-" if cost is None else "$0"
-    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.01 else f"${cost:.6f}"

@@ -505,7 +505,7 @@ def test_votes_tell_whether_one_question_broke() -> None:
 
     [found] = compare_all(voted(q0=0, q1=3, q2=5), voted(q0=5, q1=4, q2=5))
     assert found.notes == (
-        "q0: 5 of 5 votes passed, 0 of 5 do now, and chance is no excuse; p 0.004 (Fisher)",
+        "q0: 5 of 5 votes passed, 0 of 5 do now, and chance can't explain it; p 0.004 (Fisher)",
         "q1: 4 of 5 votes passed, 3 of 5 do now, which chance may explain; p 0.500 (Fisher)",
     )
 

@@ -29,7 +29,7 @@ def test_the_summary() -> None:
     text = markdown_report(a_report([a_result("a", 0.5), a_result("b", 0.9)], gates=[gate]))
     assert text.splitlines()[0] == "## RAG quality: 1 failed, 1 passed"
     assert "| ❌ FAIL | faithfulness &gt;= 0.8 | 0.500 | 0.3 is missing |" in text
-    assert "| generation | faithfulness | 0.700 | 0.000 … 1.000 | 2/2 | 1/2 | good |" in text
+    assert "| generation | faithfulness | 0.700 | 0.106 … 0.965 | 2/2 | 1/2 | good |" in text
     assert "- **What is a?** — faithfulness 0.5, wanted &gt;=0.8: the number 13 is in no chunk" in text
 
 

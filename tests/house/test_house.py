@@ -140,7 +140,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 575}
+LONGER = {"model/report.py": 578}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

@@ -175,7 +175,7 @@ def test_a_baseline(project: Project, both: list[str]) -> None:
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
-            "FAIL *0.717 after 0.850, 0.133 worse, over 12 questions, 8 of them changed, and chance is no excuse*",
+            "FAIL *0.717 after 0.850, 0.133 worse, over 12 questions, 8 of them changed, and chance can't explain it*",
             "compared with main (run of 20*, commit *)" if both else "compared with *old.json",
         ]
     )

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.report.figures import Interval, figures, known, mean_interval
+from pytest_ragbench.report.figures import Interval, figures, mean_interval
+from pytest_ragbench.report.summary import Row
 from pytest_ragbench.statistics.bounds import mean_bounds
 from tests.report_html.pages import a_report, a_result, a_score
 
@@ -14,7 +15,7 @@ VALUES = [0.9, 0.8, 1.0, 0.7, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9]
 
 
 def test_interval_of_the_mean() -> None:
-    faithfulness = known("faithfulness")
+    faithfulness = Row("faithfulness", "generation").scale()
     found = mean_interval(VALUES, faithfulness)
     bounds = mean_bounds(VALUES, confidence=0.975)
     assert found == Interval(bounds.low, bounds.high)
@@ -22,8 +23,8 @@ def test_interval_of_the_mean() -> None:
     assert alone is not None
     assert [alone.low, alone.high] == pytest.approx([0.0125, 0.9875])
     assert mean_interval([], faithfulness) is None
-    assert mean_interval(VALUES, known("judge_latency")) is None
-    assert mean_interval(VALUES, known("own_of_theirs")) is None
+    assert mean_interval(VALUES, Row("judge_latency", "judge").scale()) is None
+    assert mean_interval(VALUES, Row("own_of_theirs", "judge").scale()) is None
 
 
 @settings(deadline=None)

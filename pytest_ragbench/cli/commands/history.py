@@ -14,10 +14,10 @@ import click
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
-from pytest_ragbench.report.figures import known
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.layout import aligned, cut, pad
 from pytest_ragbench.report.reading import read_report
+from pytest_ragbench.report.summary import known_metric
 from pytest_ragbench.report.writing import as_dict
 
 _STEPS = "▁▂▃▄▅▆▇█"
@@ -126,7 +126,7 @@ def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
 
 def bars(metric: str, values: Sequence[float | None]) -> str:
     """The values as bars on the metric's own range, so that a small change looks small; a gap for None."""
-    found = known(metric)
+    found = known_metric(metric)
     present = [value for value in values if value is not None]
     low = found.low if found and math.isfinite(found.low) else min([0.0, *present])
     high = found.high if found and math.isfinite(found.high) else max([low + 1.0, *present])

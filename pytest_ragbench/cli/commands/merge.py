@@ -17,7 +17,8 @@ from pytest_ragbench.metrics.registry import TIERS
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.earlier import read_baseline
 from pytest_ragbench.report.merging import Shard, merge, read_shards, summary_of
-from pytest_ragbench.report.summary import call_lines, table
+from pytest_ragbench.report.summary import table
+from pytest_ragbench.report.usage import call_lines
 from pytest_ragbench.report.writing import as_dict
 from pytest_ragbench.settings import Settings
 

@@ -29,5 +29,5 @@ def packs(rows: Sequence[Row]) -> list[str]:
 
 def _pack(told: Sequence[Any]) -> str:
     text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
-    # Half of a surrogate pair is no UTF-8: as elsewhere, its escape is shown.
+    # Half of a surrogate pair isn't UTF-8: as elsewhere, its escape is shown.
     return base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 6)).decode()

@@ -41,10 +41,7 @@ class Row:
         """How bad it is, for sorting: the sum of what its missed scores lack, errors first."""
         errors = sum(10.0 for _, score in self.scores if score.error is not None)
         errors += sum(10.0 for test in self.tests if test.outcome == "error")
-        missed = [
-            score.value for _, score in self.scores if score.passed is False and score.value is not None
-        ]
-        return errors + sum(1.0 + (1.0 - min(max(value, 0.0), 1.0)) for value in missed)
+        return errors + sum(1.0 + score.shortfall for _, score in self.scores if score.passed is False)
 
 
 def rows_of(report: RunReport) -> list[Row]:
