@@ -60,7 +60,7 @@ def configured(*names: str) -> Callable[[F], F]:
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:
-    """The configuration seen from the working directory (or above it), with the options given.
+    """The configuration that pytest would find in the working directory, with the options given.
 
     ``given`` holds parameters of the command; those that :func:`configured` adds are taken.
 
@@ -69,13 +69,15 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     UsageError
         Naming the key and where it comes from.
     """
-    from pytest_ragbench.settings import load_settings  # not for `ragbench --help`, which imports this module
+    # Not for `ragbench --help`, which imports this module.
+    from pytest_ragbench.config_files import find_directory
+    from pytest_ragbench.settings import load_settings
 
+    directory = find_directory([Path.cwd()], tops=[Path.cwd()]) or Path.cwd()
     taken = {option.setting: option for option in _SETTINGS.values() if option.setting}
     return load_settings(
-        Path.cwd(),
-        # There is no rootdir of pytest here: any directory above may have the file.
-        root=Path(Path.cwd().anchor),
+        directory,
+        root=directory,
         options={key: given.get(option.parameter) for key, option in taken.items()},
         flags={key: option.command_flag or option.flag for key, option in taken.items()},
     )

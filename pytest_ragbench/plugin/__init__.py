@@ -89,6 +89,10 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
+    if items:
+        from pytest_ragbench.plugin.choosing import check_configuration
+
+        check_configuration(config, config.stash[STATE], items)
     with collected_of(config).choosing(items):
         if config.getoption("ragbench_tier"):
             from pytest_ragbench.plugin.tiers import select
@@ -116,7 +120,7 @@ def pytest_make_collect_report(
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
     collecting.label(collector, report)
-    collected_of(collector.config).see(collector, report)
+    collected_of(collector.config).see(report)
     return report
 
 

@@ -40,22 +40,18 @@ class CollectedTests:
         self._asking: dict[FunctionType, bool] = {}
         self._modules: dict[int, bool] = {}
         self._told = False
-        self.skipped_files: list[pytest.File] = []
-        """That ``--lf`` did not look into."""
         # Of a file of which single tests are named, or the last failures wanted, pytest collects all tests and
         # drops the others before any hook for deselection is called.
         by_name = any("::" in str(arg) for arg in config.args)
         self._watches = by_name or bool(config.getoption("lf", False))
 
-    def see(self, collector: pytest.Collector, report: pytest.CollectReport) -> None:
+    def see(self, report: pytest.CollectReport) -> None:
         """Keep in mind what a file or class has, before pytest chooses from it."""
         if not self._watches or not report.passed:
             return
         for each in report.result:
             if isinstance(each, pytest.Item):
                 self._seen.setdefault(each.nodeid, each)
-        if isinstance(collector, pytest.File) and not report.result:
-            self.skipped_files.append(collector)
 
     @contextmanager
     def choosing(self, items: list[pytest.Item]) -> Generator[None]:

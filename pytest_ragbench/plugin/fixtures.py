@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.plugin.collected import collected_of
 from pytest_ragbench.plugin.state import STATE
 from pytest_ragbench.plugin.support import support_of
 
@@ -21,6 +22,9 @@ def _ragbench(request: pytest.FixtureRequest) -> Iterator[None]:
     """Lets the assertion helpers find the fixtures that this test sees."""
     from pytest_ragbench.runtime import using
 
+    __tracebackhide__ = True
+    if (why := request.config.stash[STATE].refused) and collected_of(request.config).asks(request.node):
+        raise UsageError(why)
     with using(support_of(request.config).runtime(request)):
         yield
 

@@ -20,6 +20,7 @@ from pytest_ragbench.options import OPTIONS, setting_variables
 from pytest_ragbench.plugin.options import given_settings
 
 if TYPE_CHECKING:
+    from pytest_ragbench.config_files import Tree
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.plugin.mutating import PassedAnswers
@@ -41,6 +42,8 @@ class RunState:
         self._worker: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._run_id: str | None = self._worker and self._worker.get("ragbench_run_id")
         self._settings: Settings | None = None
+        self.refused = ""
+        """In a worker: why no test that asks for metrics may run with these settings."""
         self._engine: Engine | None = None
         self._coerced: dict[tuple[str, int], tuple[object, Any]] = {}
         self._warnings: list[str] = []
@@ -97,9 +100,10 @@ class RunState:
         for key in ("record", "replay"):  # a test may change the directory before they are used
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
+        directory = self.config_directory
         return load_settings(
-            self.start_directory(),
-            root=self.config.rootpath,
+            directory or self.config.rootpath,
+            root=directory or self.config.rootpath,
             environ=self._environ(),
             options=options,
             flags={option.setting: option.flag for option in OPTIONS if option.setting},
@@ -118,21 +122,35 @@ class RunState:
         """A path as it was given by ``option`` or by its setting."""
         return self.base_of(option, given) / Path(given).expanduser()
 
-    def start_directory(self) -> Path:
-        """The common directory of the test paths on the command line: configuration is sought from there up."""
-        root = self.config.rootpath
-        here = self._worker is not None and self._worker.get("ragbench_root") == str(root)
-        if self._worker is not None and here:  # else the tests have been copied, to another host as a rule
-            return Path(self._worker["ragbench_start"])
-        given = [self.config.invocation_params.dir / str(arg).split("::")[0] for arg in self.config.args]
-        paths = [path if path.is_dir() else path.parent for path in given if path.exists()]
-        if not paths:
-            return root
-        common = paths[0].resolve()
-        for path in paths[1:]:
-            while not path.resolve().is_relative_to(common):
-                common = common.parent
-        return common if common.is_relative_to(root) else root
+    @cached_property
+    def config_directory(self) -> Path | None:
+        """Whose files configure this run; None: there are none.
+
+        Raises
+        ------
+        UsageError
+            Two that configure tests of this run disagree.
+        """
+        if self._worker is not None and self._worker.get("ragbench_root") == str(self.config.rootpath):
+            told = self._worker[
+                "ragbench_config"
+            ]  # else the tests have been copied, to another host as a rule
+            return Path(told) if told else None
+        from pytest_ragbench.config_files import find_directory
+
+        root, started = self.config.rootpath, self.config.invocation_params.dir
+        return find_directory(self.given_paths() or [root], tops=[root, started], tree=self.tree())
+
+    def given_paths(self) -> list[Path]:
+        """Files and folders that pytest was told to look for tests in."""
+        given = (self.config.invocation_params.dir / str(arg).split("::")[0] for arg in self.config.args)
+        return [path for path in given if path.exists()]
+
+    def tree(self) -> Tree:
+        """Where pytest looks for tests."""
+        from pytest_ragbench.config_files import Tree
+
+        return Tree(self.config.getini("python_files"), self.config.getini("norecursedirs"))
 
     @property
     def is_loaded(self) -> bool:
@@ -225,16 +243,10 @@ class RunState:
             return True
         if setting_variables(self._environ()):
             return True
-        start, root = self.start_directory(), self.config.rootpath
-        for directory in [start, *start.parents]:
-            pyproject = directory / "pyproject.toml"
-            if (directory / "ragbench.toml").is_file():
-                return True
-            if pyproject.is_file() and b"[tool.ragbench" in pyproject.read_bytes():
-                return True
-            if directory == root:
-                return False
-        return False
+        try:
+            return self.config_directory is not None
+        except UsageError:
+            return True  # which is said as soon as the settings are wanted
 
     @property
     def tells_junit(self) -> bool:

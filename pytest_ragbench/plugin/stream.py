@@ -231,9 +231,17 @@ class RunResults:
             exit_code=exit_code,
             finished=time.time(),
             lost=tuple(sorted(self.lost)),
+            not_chosen=tuple(self._not_chosen()),
             warnings=tuple(self._warned),
             preflight=self._preflight.record() if self._preflight else None,
         )
+
+    def _not_chosen(self) -> Iterator[str]:
+        if self._totals is None or not (self._gates or self._reports) or not self._runs_tests:
+            return
+        from pytest_ragbench.plugin.choosing import files_not_chosen
+
+        yield from files_not_chosen(self.config, self.state, self.expected | self.reported)
 
     def _info(self) -> RunInfo:
         from pytest_ragbench.model.report import RunInfo

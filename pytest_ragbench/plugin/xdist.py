@@ -62,7 +62,7 @@ class XdistHooks:
         node.workerinput["ragbench_loaded"] = self.state.is_loaded
         node.workerinput["ragbench_steals"] = node.config.getoption("dist", "") == "worksteal"
         node.workerinput["ragbench_root"] = str(node.config.rootpath)
-        node.workerinput["ragbench_start"] = str(self.state.start_directory())
+        node.workerinput["ragbench_config"] = str(self.state.config_directory or "")
         if node.gateway.spec.popen:
             node.workerinput["ragbench_controller"] = self.state.reception()
         else:  # other hosts have an engine of their own, and variables of their own

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pytest_ragbench.config_files import Folders, merged, tables_in
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
@@ -76,11 +76,8 @@ def load_settings(
     given = {tuple(key.split(".")): value for key, value in (options or {}).items() if value is not None}
     names = {tuple(key.split(".")): flag for key, flag in (flags or {}).items()}
     layers.append(_Layer("command line", _nested(given), names))
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged = _merged(merged, layer.values)
     try:
-        settings = Settings.model_validate(merged)
+        settings = Settings.model_validate(merged(*(layer.values for layer in layers)))
     except ValidationError as error:
         raise UsageError(_explain(error, layers)) from None
     return settings.read_from(tuple(layer.name for layer in layers if layer.values))
@@ -88,27 +85,8 @@ def load_settings(
 
 def _file_layers(start: Path, root: Path) -> list[_Layer]:
     """The nearest directory from ``start`` up to ``root`` that configures ragbench."""
-    candidates = [start, *start.parents]
-    if root in candidates:
-        candidates = candidates[: candidates.index(root) + 1]
-    for directory in candidates:
-        layers = []
-        if (pyproject := directory / "pyproject.toml").is_file():
-            table = _toml(pyproject).get("tool", {}).get("ragbench")
-            if table is not None:
-                layers.append(_Layer(f"{pyproject} [tool.ragbench]", table))
-        if (own := directory / "ragbench.toml").is_file():
-            layers.append(_Layer(str(own), _toml(own)))
-        if layers:
-            return layers
-    return []
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: can't be read as TOML: {error}") from None
+    directory = Folders().nearest(start, root)
+    return [_Layer(name, table) for name, table in tables_in(directory)] if directory is not None else []
 
 
 def _environment(environ: Mapping[str, str], below: Sequence[_Layer]) -> _Layer:
@@ -183,16 +161,6 @@ def _nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
             node = node.setdefault(part, {})
         node[path[-1]] = value
     return tree
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(below)
-    for key, value in above.items():
-        old = result.get(key)
-        result[key] = (
-            _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-        )
-    return result
 
 
 def _explain(error: ValidationError, layers: Sequence[_Layer]) -> str:

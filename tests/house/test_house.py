@@ -26,6 +26,7 @@ ROOMS = (
     "extensions",
     "languages",
     "options",
+    "config_files",
     "settings",
     "text",
     "questions",

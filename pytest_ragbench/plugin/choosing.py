@@ -1,0 +1,87 @@
+"""What a run leaves out by its paths, and a configuration that was found only when tests were collected."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from pytest_ragbench.config_files import Folders, agree, asks_metrics, disagreement
+from pytest_ragbench.plugin.collected import collected_of
+from pytest_ragbench.plugin.state import RunState
+
+
+def check_configuration(config: pytest.Config, state: RunState, items: Sequence[pytest.Item]) -> None:
+    """Refuse to run tests that another file configures than was found from the arguments: with ``--pyargs``, say, or
+    from a collector of a plugin's.
+
+    Raises
+    ------
+    pytest.UsageError
+        There are such tests. (In a worker, which can't end the run, they say it.)
+    """
+    used = state.config_directory
+    homes: dict[Path, Path | None] = {}
+    folders = Folders()
+    for item in items:
+        folder = item.path.parent
+        if folder not in homes:
+            homes[folder] = folders.nearest(folder)
+        home = homes[folder]
+        if home is None or (used is not None and (os.path.samefile(home, used) or agree(home, used))):
+            continue
+        if not collected_of(config).asks(item):
+            continue
+        why = (
+            disagreement(used, home)
+            if used is not None
+            else f"{home} configures {item.nodeid}, but can't be seen from where pytest was told to look for tests"
+        )
+        why += "; give pytest the folder of the tests"
+        if state.is_controller:
+            raise pytest.UsageError(why)
+        state.refused = why
+        return
+
+
+def files_not_chosen(config: pytest.Config, state: RunState, known: Collection[str]) -> Iterator[str]:
+    """Test files that look as if they asked for metrics and are not part of this run, as node ids have them.
+
+    Parameters
+    ----------
+    known
+        Node ids of tests that were collected.
+    """
+    root, tree = config.rootpath, state.tree()
+    given = [Path(os.path.realpath(path)) for path in state.given_paths()]
+    run = {name.partition("::")[0] for name in known}
+    last_failed = bool(config.getoption("lf", False))
+    ignored = [Path(os.path.abspath(path)) for path in config.getoption("ignore", None) or ()]
+    patterns = config.getoption("ignore_glob", None) or ()
+    for top in _whole(config, state):
+        real = Path(os.path.realpath(top))
+        covered = any(path == real or path in real.parents for path in given)
+        if covered and not (last_failed or ignored or patterns):
+            continue
+        for file in tree.test_files(top):
+            name = os.path.relpath(file, root).replace(os.sep, "/")
+            if name in run:
+                continue
+            place = Path(os.path.realpath(file))
+            chosen = any(path == place or path in place.parents for path in given)
+            out = any(path == file or path in file.parents for path in ignored)
+            out = out or any(fnmatch(str(file), str(pattern)) for pattern in patterns)
+            if (not chosen or out or last_failed) and asks_metrics(file):
+                yield name
+
+
+def _whole(config: pytest.Config, state: RunState) -> list[Path]:
+    """Where all tests are: as ``testpaths`` says, or below the configuration, or in the whole project."""
+    root, home = config.rootpath, state.config_directory
+    named = [found for pattern in config.getini("testpaths") for found in sorted(root.glob(pattern))]
+    if named:
+        return named
+    return [home if home is not None and home.is_relative_to(root) else root]
