@@ -79,7 +79,7 @@ def tables_in(directory: Path) -> list[tuple[str, dict[str, Any]]]:
     Raises
     ------
     UsageError
-        A file is no TOML.
+        A file that is not TOML.
     """
     found = []
     pyproject, own = directory / "pyproject.toml", directory / FILE
@@ -144,9 +144,9 @@ def find_directory(
     paths, folders = [Path(os.path.abspath(path)) for path in paths], Folders()
     found: dict[str, Path] = {}
     for path in paths:
-        folder = path.is_dir()
-        above = folders.nearest(path if folder else path.parent)
-        below = (each for each, files in tree.walk(path) if _configures(each, files)) if folder else ()
+        has_files = path.is_dir()
+        above = folders.nearest(path if has_files else path.parent)
+        below = (each for each, files in tree.walk(path) if _configures(each, files)) if has_files else ()
         for each in (above, *below):
             if each is not None:
                 found.setdefault(os.path.realpath(each), each)

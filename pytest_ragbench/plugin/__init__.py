@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.plugin import collecting, outcomes
+from pytest_ragbench.plugin.choosing import check_configuration
 from pytest_ragbench.plugin.collected import collected_of
 from pytest_ragbench.plugin.fixtures import (
     _ragbench,
@@ -90,8 +91,6 @@ def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
     if items:
-        from pytest_ragbench.plugin.choosing import check_configuration
-
         check_configuration(config, config.stash[STATE], items)
     with collected_of(config).choosing(items):
         if config.getoption("ragbench_tier"):

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragbench.config_files import Tree, find_directory
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.options import OPTIONS, setting_variables
 from pytest_ragbench.plugin.options import given_settings
 
 if TYPE_CHECKING:
-    from pytest_ragbench.config_files import Tree
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
     from pytest_ragbench.plugin.mutating import PassedAnswers
@@ -136,8 +136,6 @@ class RunState:
                 "ragbench_config"
             ]  # else the tests have been copied, to another host as a rule
             return Path(told) if told else None
-        from pytest_ragbench.config_files import find_directory
-
         root, started = self.config.rootpath, self.config.invocation_params.dir
         return find_directory(self.given_paths() or [root], tops=[root, started], tree=self.tree())
 
@@ -148,8 +146,6 @@ class RunState:
 
     def tree(self) -> Tree:
         """Where pytest looks for tests."""
-        from pytest_ragbench.config_files import Tree
-
         return Tree(self.config.getini("python_files"), self.config.getini("norecursedirs"))
 
     @property

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.plugin.choosing import files_not_chosen
 from pytest_ragbench.plugin.collected import Missing, collected_of
 from pytest_ragbench.plugin.outcomes import PhaseOutcome
 from pytest_ragbench.plugin.reports import Reports, run_info
@@ -239,8 +240,6 @@ class RunResults:
     def _not_chosen(self) -> Iterator[str]:
         if self._totals is None or not (self._gates or self._reports) or not self._runs_tests:
             return
-        from pytest_ragbench.plugin.choosing import files_not_chosen
-
         yield from files_not_chosen(self.config, self.state, self.expected | self.reported)
 
     def _info(self) -> RunInfo:
