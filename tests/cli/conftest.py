@@ -46,14 +46,4 @@ class Cli:
 @pytest.fixture
 def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.chdir(tmp_path)
-    for name in (
-        "CI",
-        "PYTEST_ADDOPTS",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        "RAGBENCH_JUDGE",
-        "RAGBENCH_RAG_URL",
-        "RAGBENCH_TRACEBACK",
-    ):
-        monkeypatch.delenv(name, raising=False)
     return Cli(tmp_path, capsys)

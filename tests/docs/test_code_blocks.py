@@ -84,7 +84,6 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     from pytest_ragbench.metrics import registry
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CI", raising=False)  # there, a judge has to be chosen
     monkeypatch.setattr(registry._REGISTRY, "_metrics", dict(registry.all_metrics()))
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

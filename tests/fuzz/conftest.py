@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 # Longer: FUZZ_EXAMPLES=20000 pytest tests/fuzz
 settings.register_profile(
     "fuzz",
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "40")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -31,9 +31,6 @@ _NEEDED_WITH = {
 }
 
 
-_OURS_TO_SET = ("CI", "OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGBENCH_JUDGE", "RAGBENCH_RAG_URL")
-
-
 def forked(
     server: ForkServer, command: Sequence[str], *, stdout: IO[str], stderr: IO[str], **_: Any
 ) -> ForkedRun:
@@ -51,10 +48,14 @@ def forked(
 class Project:
     """A small project of a user, run by pytest in a process of its own."""
 
-    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, coverage: Mapping[str, str]
+    ) -> None:
         self.pytester = pytester
         self.monkeypatch = monkeypatch
         self.path = pytester.path
+        self._coverage = coverage
+        """Variables that have a process measured."""
 
     def write(self, **files: str) -> None:
         """``test_a_py="..."`` writes test_a.py."""
@@ -62,10 +63,11 @@ class Project:
             stem, _, suffix = name.rpartition("_")
             (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
 
-    def run(self, *args: str, fresh: bool = False) -> pytest.RunResult:
-        """``pytest ARGS``; ``fresh``: by a Python that has imported nothing yet."""
-        if {"-n", "no:xdist"} & set(args):  # measured is the run without options: all would take minutes
-            self.monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+    def run(self, *args: str, fresh: bool = False, measured: bool = True) -> pytest.RunResult:
+        """``pytest ARGS``; ``fresh``: by a Python that has imported nothing yet.
+
+        Coverage sees ``measured`` runs, unless they name a way to run: all of them would take minutes.
+        """
         given = {arg.partition("=")[0] for arg in args}
         idle = [name for option, names in _NEEDED_WITH.items() if option not in given for name in names]
         if not any("asyncio" in test.read_text("utf-8", "replace") for test in self.path.glob("test_*.py")):
@@ -73,6 +75,9 @@ class Project:
         plugins = [part for name in (*_NOT_NEEDED, *idle) for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         with self.monkeypatch.context() as patch:
+            if measured and not {"-n", "no:xdist"} & set(args):
+                for name, value in self._coverage.items():
+                    patch.setenv(name, value)
             server = None if fresh else fork_server()
             if server is not None and server.serves(os.environ):
                 plugins += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is in memory already
@@ -91,13 +96,14 @@ class Project:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
-    for name in (*_OURS_TO_SET, *(name for name in os.environ if name.startswith("PYTEST_XDIST_"))):
-        monkeypatch.delenv(name, raising=False)
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, outer_environment: Mapping[str, str]
+) -> Project:
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    return Project(pytester, monkeypatch)
+    coverage = {name: value for name, value in outer_environment.items() if name.startswith("COVERAGE_")}
+    return Project(pytester, monkeypatch, coverage)
 
 
 @pytest.fixture(params=list(MODES))

@@ -234,12 +234,9 @@ def pytest_unconfigure(config):
 _HEAVY = {"openai", "torch", "scipy", "numpy", "pydantic", "yaml", "httpx2", "aiohttp", "sqlite3", "tenacity"}
 
 
-def test_a_run_without_rag_tests_notices_nothing(
-    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # a measured process imports sqlite3
+def test_a_run_without_rag_tests_notices_nothing(project: Project, mode: list[str]) -> None:
     project.write(test_a_py="def test_it(): pass\ndef test_fails(): assert 0\n", conftest_py=_LOADED)
-    result = project.run(*mode, fresh=True)
+    result = project.run(*mode, fresh=True, measured=False)  # coverage imports sqlite3
     result.assert_outcomes(passed=1, failed=1)
     assert result.ret == 1
     text = result.stdout.str().replace("ragbench-", "")  # the list of installed plugins

@@ -121,8 +121,6 @@ def world(
 ) -> Iterator[World]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAKE_KEY", "k")
-    for name in ("CI", "OPENAI_API_KEY", "RAGBENCH_JUDGE", "RAGBENCH_VOTES"):
-        monkeypatch.delenv(name, raising=False)
     with OpenAIServer(judging(0.25)) as a, OpenAIServer(judging(0.75)) as b:
         (tmp_path / "ragbench.toml").write_text(TOML.format(a=a.url, b=b.url))
         settings = load_settings(tmp_path)
