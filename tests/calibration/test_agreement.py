@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 from pytest_ragbench import JudgeError, QualityFailure, UsageError, assert_judge_agreement
 from pytest_ragbench.calibration.agreement import agreement, auc, best_threshold, ppi_mean, rogan_gladen
@@ -69,6 +68,8 @@ def test_one_kind_of_labels_leaves_kappa_undefined() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=2, max_size=40))
 def test_auc_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
+    from sklearn import metrics as sk
+
     values, truth = [value / 10 for value, _ in pairs], [kind for _, kind in pairs]
     if len(set(truth)) < 2:
         with pytest.raises(UndefinedScore):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from pytest_ragbench.calibration.comparing import auc_gain, consistency, valued
 from pytest_ragbench.calibration.labels import Label
@@ -26,6 +25,8 @@ def judged(values: list[float], truth: list[bool]) -> list[Label]:
 
 
 def test_the_gain_is_the_difference_of_two_aucs() -> None:
+    from sklearn.metrics import roc_auc_score
+
     rng = np.random.default_rng(3)
     truth = (rng.random(80) < 0.5).tolist()
     fine = np.clip(np.where(truth, 0.6, 0.4) + rng.normal(0, 0.15, 80), 0, 1).tolist()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from scipy.stats import binomtest
-from statsmodels.stats.proportion import proportion_confint
 
 from pytest_ragbench.calibration.asking import ask_again
 from pytest_ragbench.calibration.probes import Probe, compared, probes, variants
@@ -103,6 +102,8 @@ def test_a_judge_that_believes_the_first_claim() -> None:
 
 
 def test_figures_beside_statsmodels_and_scipy() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     before = read([label(n < 12, True, n=n, value=0.5) for n in range(20)])
     after = read([label(n < 9 or n == 19, True, n=n, value=0.4 if n % 2 else 0.6) for n in range(20)])
     probe = compared("padded", before, after)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.statistics.bounds import Bounds, mean_bounds, share_bounds
@@ -65,6 +64,8 @@ def test_no_injection_of_twenty_worked() -> None:
 def test_scores_of_0_and_1_have_the_bounds_of_clopper_and_pearson(
     counts: tuple[int, int], confidence: float
 ) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     k, n = counts
     low, high = proportion_confint(k, n, alpha=2 * (1 - confidence), method="beta")
     found = share_bounds(k, n, confidence)

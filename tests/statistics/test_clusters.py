@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -21,6 +20,8 @@ OF = [place for place, group in enumerate(GROUPS) for _ in group]
 
 
 def test_clustered_error_is_that_of_statsmodels() -> None:
+    import statsmodels.api as sm
+
     assert sm.OLS(FLAT, np.ones(len(FLAT))).fit().bse[0] == pytest.approx(0.0781025, abs=1e-7)  # naive
     assert stats.sem(FLAT) == pytest.approx(0.0781025, abs=1e-7)
     fit = sm.OLS(FLAT, np.ones(len(FLAT))).fit(

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.statistics import paired
@@ -38,6 +36,8 @@ def test_many_differences_are_flipped_at_random() -> None:
 
 
 def test_mcnemar() -> None:
+    from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
+
     assert paired.mcnemar(8, 4, two_sided=True) == pytest.approx(0.3876953, abs=1e-7)
     assert paired.mcnemar(8, 4, two_sided=True) == pytest.approx(
         sm_mcnemar([[0, 8], [4, 0]], exact=True).pvalue
@@ -65,4 +65,6 @@ def test_holm() -> None:
 @settings(max_examples=6, deadline=None)  # statsmodels takes .2 s for each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     assert paired.holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from statsmodels.stats.power import TTestPower
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.statistics.bounds import share_bounds
@@ -30,6 +29,8 @@ def test_perfect_answers_needed() -> None:
 
 
 def test_questions_needed() -> None:
+    from statsmodels.stats.power import TTestPower
+
     wanted = {(0.2, 0.05): 99, (0.2, 0.02): 619, (0.1, 0.02): 155}
     assert {pair: questions_needed(*pair) for pair in wanted} == wanted
     n = TTestPower().solve_power(effect_size=0.25, alpha=0.05, power=0.8, alternative="larger")

@@ -1,6 +1,5 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score import tokenizers
 
 from pytest_ragbench.text import tokens
 
@@ -9,6 +8,8 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=80)
 
 @given(ASCII)
 def test_ascii_gives_the_tokens_of_rouge_score(text: str) -> None:
+    from rouge_score import tokenizers
+
     assert tokens(text) == tokenizers.DefaultTokenizer(use_stemmer=False).tokenize(text)
 
 
