@@ -165,7 +165,8 @@ def _text(result: dict[str, Any], totals: Totals) -> str:
     for name, found in totals.by_metric.items():
         lines += [f"{name}: {count} without a score ({code})" for code, count in found.unscored.items()]
     if totals.bad_rows:
-        lines.append(f"{totals.bad_rows} rows can't be read")
+        unread = "1 row" if totals.bad_rows == 1 else f"{totals.bad_rows} rows"
+        lines.append(f"{unread} can't be read")
     judge = [f"judge {result['judge']}"] if result["judge"] else []
     return "\n".join([*lines, ", ".join([*judge, f"scores in {result['output']}"])])
 

@@ -50,7 +50,8 @@ class StrictDecoder:
         try:
             return self._decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise Unparsable(error.msg, error.lineno, error.colno) from None
+            # "Unterminated string starting at": messages go on with the column.
+            raise Unparsable(error.msg.removesuffix(" at"), error.lineno, error.colno) from None
         except RecursionError:
             raise Unparsable("nested too deeply", text.count("\n", 0, at) + 1, 1) from None
         except ValueError as error:  # an integer of more digits than Python converts
