@@ -439,19 +439,24 @@ def _values(entries: Sequence[Entry]) -> Sample:
 
 
 def _passes(entries: Sequence[Entry]) -> Sample:
-    """1 for a question of which all that was asserted holds, 0 where anything failed."""
+    """1 for a question of which all that was asserted holds, 0 where anything failed; of a metric that a test asserted
+    several times (reruns, repeats), each time is a vote, and their share counts.
+    """
     found = Sample()
+    votes: dict[Key, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
     for entry in entries:
         found.note_makers(entry)
         if entry.passed is not None:
-            found.passed[entry.key] = found.passed.get(entry.key, True) and entry.passed
+            votes[entry.key][entry.test, entry.metric].append(entry.passed)
         elif entry.value is None:
             found.unscored.setdefault(entry.key, entry.error or "no score")
-    for key, passed in found.passed.items():
-        if not passed:
+    for key, asserted in votes.items():
+        share = min(sum(each) / len(each) for each in asserted.values())
+        found.passed[key] = share == 1
+        if share == 0:
             found.unscored.pop(key, None)  # what else is missing there can't mend it
         if key not in found.unscored:
-            found.values[key] = float(passed)
+            found.values[key] = share
     return found
 
 

@@ -227,7 +227,7 @@ def _with_bounds(
         limit = 1 - share if rule.higher else share
         low, high, higher = 0.0, 1.0, True
     elif rule.statistic == "pass_rate" and rule.quantity != "pass_rate":
-        values = [float(sample.passed.get(key, False)) for key in keys]
+        values = [sample.values[key] for key in keys]
         low, high, higher = 0.0, 1.0, True
     else:
         low, high, higher = rule.scale.low, rule.scale.high, rule.higher
@@ -269,7 +269,7 @@ def _value(rule: Rule, sample: Sample) -> float:
     if rule.statistic in ("min", "max"):
         return min(values) if rule.statistic == "min" else max(values)
     if rule.statistic == "pass_rate":
-        return sum(sample.passed.get(key, False) for key in sample.values) / len(values)
+        return math.fsum(values) / len(values)
     return math.fsum(values) / len(values)
 
 

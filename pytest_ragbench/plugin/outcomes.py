@@ -49,6 +49,12 @@ _UNREAD: Any = "value"
 """A style of pytest's by which an entry's source is not looked up."""
 
 
+_ATTEMPT = pytest.StashKey[list["TestRecord"]]()
+"""What the test has left since its last setup."""
+_EARLIER = pytest.StashKey[list["TestRecord"]]()
+"""What its attempts before left, until the present one has a record that takes that along."""
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseOutcome:
     """What one phase of a test left for the controller; rides on pytest's report."""
@@ -137,6 +143,8 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             if phase == "call":
                 report.when = "setup"
     state = item.config.stash[STATE]
+    if phase == "setup" and (attempt := item.stash.get(_ATTEMPT, None)):
+        item.stash[_EARLIER], item.stash[_ATTEMPT] = attempt, []  # the test is run again
     results = item.stash.get(RESULTS, [])
     usage, warnings = state.new_usage(), state.new_warnings()
     told = [] if state.is_controller else collected_of(item.config).tell_once()
@@ -144,7 +152,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     asks = collected_of(item.config).asks(item) if fails else has_questions(item)
     if kind is None and not results and not usage and not warnings and not asks and not told:
         return
-    from pytest_ragbench.report.records import properties, record_of
+    from pytest_ragbench.report.records import properties, record_of, with_attempt
 
     record, evidence = None, None
     if (asks and (phase == "call" or fails)) or results or kind:
@@ -154,6 +162,10 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         record = record_of(
             item, report, error, kind, results, reply_limit=limit, collected=collected, metrics=metrics
         )
+        for earlier in item.stash.get(_EARLIER, ()):
+            record = with_attempt(earlier, record)
+        item.stash[_EARLIER] = []
+        item.stash.setdefault(_ATTEMPT, []).append(record)
         if report.passed and results and item.config.getoption("ragbench_verbose"):
             from pytest_ragbench.assertions.failure import evidence_text
 

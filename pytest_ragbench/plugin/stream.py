@@ -119,7 +119,11 @@ class RunResults:
                 self._crashed = True
                 self._missing.ended(report.nodeid, "crashed")
         outcome = PhaseOutcome.of(report)
-        rerun = getattr(report, "outcome", None) == "rerun"
+        rerun = report.outcome not in (
+            "passed",
+            "failed",
+            "skipped",
+        )  # its record comes with the last attempt
         if report.failed and not rerun:
             self._count_failure(outcome.kind if outcome else None)
         if not rerun and report.outcome != "passed" and report.when in ("setup", "call"):

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UndefinedScore
-from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, TestRecord
+from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, ScoreRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
+from pytest_ragbench.report.records import question_of
 
 _MOST_SHOWN = 20
 
@@ -22,8 +23,11 @@ class Opinions:
         self._panels: dict[str, list[tuple[Mapping[str, float], str | None]]] = defaultdict(list)
         self._disagreements: dict[str, list[str]] = defaultdict(list)
         self._failed: dict[str, int] = defaultdict(int)
+        self._rerun: list[str] = []
 
     def add(self, result: TestRecord) -> None:
+        if result.reruns:
+            self._rerun += _reruns(result)
         for score in result.scores:
             details = score.details
             if details.get("flaky"):
@@ -69,6 +73,9 @@ class Opinions:
 
     def lines(self) -> Iterator[str]:
         """For the terminal."""
+        yield from self._rerun[:20]
+        if len(self._rerun) > 20:
+            yield f"rerun: and {len(self._rerun) - 20} more"
         for each in self.flaky[:_MOST_SHOWN]:
             votes = ", ".join(f"{value:.2f}" for value in each.votes)
             yield (
@@ -128,3 +135,16 @@ def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | 
 def _mean(row: list[float | None]) -> float:
     values = [value for value in row if value is not None]
     return math.fsum(values) / len(values)
+
+
+def _reruns(result: TestRecord) -> Iterator[str]:
+    """What a rerun replaced: each attempt is a vote."""
+    scores: dict[tuple[str, str | None], list[ScoreRecord]] = defaultdict(list)
+    for score in result.scores:
+        scores[score.metric, question_of(result, score)].append(score)
+    for (metric, _), attempts in scores.items():
+        values = [score.value for score in attempts if score.value is not None]
+        if len(values) > 1:
+            told = ", then ".join(f"{value:.2f}" for value in values)
+            name = one_line(result.question_id or result.test, 60)
+            yield f"rerun: {name} {metric}: {told}; each counts, so its score is {math.fsum(values) / len(values):.2f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -87,6 +88,38 @@ def record_of(
         metrics=metrics,
         scores=tuple(_score(result, places, reply_limit) for result in results),
     )
+
+
+def with_attempt(earlier: TestRecord, last: TestRecord) -> TestRecord:
+    """The record of a test that was run again: every score of it counts, those of the earlier attempt first. An error
+    that the last attempt has a score for is over.
+    """
+    samples = list(last.samples)
+    places: dict[int | None, int | None] = {None: None}
+    for place, sample in enumerate(earlier.samples):
+        same = [n for n, each in enumerate(samples) if _text_of(each) == _text_of(sample)]
+        if not same:
+            samples.append(sample)
+        places[place] = same[0] if same else len(samples) - 1
+    again = {(score.metric, question_of(last, score)) for score in last.scores}
+    kept = [
+        replace(score, sample=places.get(score.sample))
+        for score in earlier.scores
+        if score.value is not None or (score.metric, question_of(earlier, score)) not in again
+    ]
+    return replace(
+        last, samples=tuple(samples), scores=(*kept, *last.scores), reruns=earlier.reruns + 1 + last.reruns
+    )
+
+
+def question_of(result: TestRecord, score: ScoreRecord) -> str | None:
+    """The question that a score is about, whatever the answer was; None for a score over a whole set."""
+    sample = result.sample_of(score)
+    return None if sample is None else sample.id or sample.question
+
+
+def _text_of(sample: SampleRecord) -> tuple[Any, ...]:
+    return sample.id, sample.question, sample.answer, sample.contexts
 
 
 def _not_shown(

@@ -188,3 +188,41 @@ def test_shards_make_one_run(suite: Project) -> None:
     shard("two", "q21 or test_plain", plain="1")
     code, gates = merged(suite, "one.json", "two.json")
     assert (code, gates["exact_match"], gates["bleu"]) == (9, ("UNDECIDED", 20, 30), ("PASS", 19, 20))
+
+
+RERUN = """\
+import pytest
+from pytest_ragbench import RagSample, assert_metric
+
+TRIES = {}
+
+@pytest.mark.parametrize("place", range(20))
+def test_it(place):
+    TRIES[place] = TRIES.get(place, 0) + 1
+    right = place % 2 == 0 or TRIES[place] > 3
+    sample = RagSample(f"{place}?", "a" if right else "b", reference="a", id=f"q{place}", must_pass=place == 1)
+    assert_metric("exact_match", sample, 1)
+"""
+
+
+@pytest.mark.parametrize("mode", ["none", "n2", "no-xdist"])
+def test_reruns_are_votes(project: Project, mode: str) -> None:
+    """Half of the questions are answered rightly at the fourth attempt only: .25 each, .625 together."""
+    project.write(test_a_py=RERUN, ragbench_toml='store = "off"\n')
+    rules = (
+        "exact_match >= 0.9 with 95% confidence",
+        "exact_match mean >= 0.62",
+        "pass_rate >= 0.9",
+        "must_pass",
+    )
+    gates = [f"--ragbench-gate={rule}" for rule in rules]
+    result = project.run("--reruns", "8", "--ragbench-json=out.json", *gates, *MODES[mode])
+    assert result.ret == 1
+    result.assert_outcomes(passed=20)
+    report = project.report()
+    assert [each["verdict"] for each in report["gates"]] == ["FAIL", "PASS", "FAIL", "FAIL"]
+    assert report["gates"][1]["value"] == pytest.approx(0.625)
+    assert report["gates"][2]["value"] == pytest.approx(0.625)
+    assert sorted(each.get("reruns", 0) for each in report["results"]) == [0] * 10 + [3] * 10
+    told = "rerun: q1 exact_match: 0.00, then 0.00, then 0.00, then 1.00; each counts, so its score is 0.25"
+    assert told in result.stdout.str()
