@@ -82,6 +82,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         if state.asks_service(session.items):
             state.load_client()
             garbage.keep()
+        elif state.is_controller and not session.items:  # xdist's workers collect: here only reports come in
+            garbage.keep()
     return collected
 
 
