@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_ragbench.engine.calls import Transient as Transient
     from pytest_ragbench.engine.core import Engine as Engine
     from pytest_ragbench.engine.limits import Limits as Limits
-    from pytest_ragbench.engine.requests import Request as Request
     from pytest_ragbench.engine.store import Store as Store
 
 __getattr__ = lazily(
@@ -25,6 +24,5 @@ __getattr__ = lazily(
     calls="Call Fetched Sender Sent Transient",
     core="Engine",
     limits="Limits",
-    requests="Request",
     store="Store",
 )

@@ -15,17 +15,17 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from pytest_ragbench.engine.budget import Caps
-from pytest_ragbench.engine.calls import Adapter, Adapters, Call, Following, Sender
+from pytest_ragbench.engine.calls import Adapter, Adapters, Call, Fetched, Following
 from pytest_ragbench.engine.client import RemoteCoordinator
 from pytest_ragbench.engine.coordinator import Coordinator, Event
-from pytest_ragbench.engine.fetching import Fetcher
+from pytest_ragbench.engine.fetching import Fetcher, Read, Send
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.local import LocalCoordinator
 from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
@@ -33,7 +33,6 @@ from pytest_ragbench.engine.loop import LoopThread
 from pytest_ragbench.engine.permits import Clock, Permits, Sleep
 from pytest_ragbench.engine.prices import Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
-from pytest_ragbench.engine.requests import Fetched, Request
 from pytest_ragbench.engine.running import AsyncCallable, Running
 from pytest_ragbench.engine.server import Server
 from pytest_ragbench.engine.store import Store
@@ -125,26 +124,8 @@ class Engine:
         if self._running is not None and permits is not None:
             self._running.thread.loop.call_soon_threadsafe(permits.limit, provider, limits)
 
-    @overload
-    async def fetch(self, request: Request[T]) -> Fetched[T]: ...
-
-    @overload
     async def fetch(
-        self,
-        request: Call,
-        read: Callable[[Any], T],
-        *,
-        following: Following | None = None,
-        send: Callable[[Sender], Awaitable[Any]] | None = None,
-    ) -> Fetched[T]: ...
-
-    async def fetch(
-        self,
-        request: Request[T] | Call,
-        read: Callable[[Any], T] | None = None,
-        *,
-        following: Following | None = None,
-        send: Callable[[Sender], Awaitable[Any]] | None = None,
+        self, call: Call, read: Read[T], *, following: Following | None = None, send: Send | None = None
     ) -> Fetched[T]:
         """The value of a call: from the store, from a fetch under way, or fetched now.
 
@@ -152,7 +133,7 @@ class Engine:
 
         Parameters
         ----------
-        request
+        call
             What is asked.
         read
             Payload -> value. Raises :class:`~pytest_ragbench.model.errors.Unscored` where the payload is no
@@ -167,21 +148,20 @@ class Engine:
         Raises
         ------
         TypeError
-            Where the request's key or payload is not JSON; the message names where.
+            Where the call's key or payload is not JSON; the message names where.
         Unscored
-            Of the request's ``failure`` class, or whatever ``fetch`` and ``read`` raise. Errors are
+            Of the call's ``failure`` class, or whatever its adapter and ``read`` raise. Errors are
             never stored; all who wait in this process get the same one.
         """
-        if isinstance(request, Call):
-            assert read is not None
-            request = self._request_of(request, read, following, send)
-        if self.replays(request.kind):
-            return self._replayed(request)
+        if self.replays(call.kind):
+            return self._replayed(call, read)
         running = self._start()
         if asyncio.get_running_loop() is not running.thread.loop:
-            return await self.bring(self.fetch(request))
+            return await self.bring(self.fetch(call, read, following=following, send=send))
         assert self._fetcher is not None
-        return await self._fetcher.fetch(request)
+        if send is None:
+            send = partial(running.adapters.send, call, following=following)
+        return await self._fetcher.fetch(call, read, send)
 
     def take_over(self, taken: Sequence[Receipt], coming: Sequence[Receipt] = ()) -> bool:
         """A test takes what a guess made of fetches, in the place of fetching: these count as its own now.
@@ -376,29 +356,17 @@ class Engine:
         running = self._running
         return None if running is None else getattr(running.coordinator, "permits", None)
 
-    def _request_of(
-        self,
-        call: Call,
-        read: Callable[[Any], T],
-        following: Following | None,
-        send: Callable[[Sender], Awaitable[Any]] | None,
-    ) -> Request[T]:
-        async def by_adapter(sender: Sender) -> Any:
-            return await self._start().adapters.send(call, sender, following)
-
-        return Request(call.kind, call.provider, call.key, send or by_adapter, read, call.scope, call.failure)
-
     @property
     def _is_warm(self) -> bool:
         return self._fetcher is None or self._fetcher.is_warm
 
-    def _replayed(self, request: Request[T]) -> Fetched[T]:
+    def _replayed(self, call: Call, read: Read[T]) -> Fetched[T]:
         assert self._replay is not None
-        event, ahead = Event("stored", request.kind), looking_ahead.get()
+        event, ahead = Event("stored", call.kind), looking_ahead.get()
         try:
-            value = self._replay.value(request)
+            value = self._replay.value(call, read)
         except Exception:
-            event = Event("failed", request.kind)
+            event = Event("failed", call.kind)
             raise
         finally:
             if not ahead:  # from any thread

@@ -5,25 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any, TypeVar
 
+from pytest_ragbench.engine.calls import Call, Fetched, Sender
 from pytest_ragbench.engine.coordinator import Event, Failure, Kept, Lost, Reply
 from pytest_ragbench.engine.keys import digest_of_text, identity_of, payload_text
 from pytest_ragbench.engine.limits import Limits
-from pytest_ragbench.engine.lookahead import Guessed, Receipt, for_own_test, looking_ahead, receipts
+from pytest_ragbench.engine.lookahead import Guessed, Obtained, Receipt, for_own_test, looking_ahead, receipts
 from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder
-from pytest_ragbench.engine.requests import Fetched, Obtained, Request
 from pytest_ragbench.engine.running import Running
 from pytest_ragbench.engine.sending import CountingSender
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.model.scores import Usage
 
 T = TypeVar("T")
+Read = Callable[[Any], T]
+Send = Callable[[Sender], Awaitable[Any]]
 
 _WARM = 300
 """After so many stored replies in a row, the next are expected to be stored, too."""
@@ -58,23 +60,23 @@ class Fetcher:
         """The replies are stored, all of late: the next are expected to be stored, too."""
         return self._stored_in_a_row >= _WARM
 
-    async def fetch(self, request: Request[T]) -> Fetched[T]:
+    async def fetch(self, call: Call, read: Read[T], send: Send) -> Fetched[T]:
         """See :meth:`pytest_ragbench.engine.core.Engine.fetch`; on the engine's loop."""
-        if request.scope == "none":
-            return await self._fetch_unshared(request)
+        if call.scope == "none":
+            return await self._fetch_unshared(call, read, send)
         running, coordinator, ahead = self._running, self._coordinator, looking_ahead.get()
-        identity = identity_of(request, self._run_id)
+        identity = identity_of(call, self._run_id)
         digest = digest_of_text(identity)
         guessed = None if ahead else await self._prefetched(digest)
         got = guessed.got if guessed is not None else None
         flight, launched, was_guess = running.flights.get(digest), False, False
         if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
-            got = self._read(request, kept)  # without the detour of a flight that others could join
+            got = self._read(read, kept)  # without the detour of a flight that others could join
         joined = got is None
         if got is None:
             if flight is None or flight.abandoned:
                 launched = True
-                flight = running.launch(digest, self._obtain(request, identity, digest), ahead)
+                flight = running.launch(digest, self._obtain(call, read, send, identity, digest), ahead)
             was_guess = flight.ahead and not ahead
             if not ahead:
                 flight.ahead = False  # what it takes is this test's from now on
@@ -83,15 +85,15 @@ class Fetcher:
         first = ahead or launched
         if not first and (guessed is not None or was_guess):
             first = not coordinator.shared or await self._take(digest)
-        value = _own_value(request, got, joined=joined and not launched, ahead=ahead)
+        value = _own_value(read, got, joined=joined and not launched, ahead=ahead)
         found: Fetched[T] | None = None
         if first and (launched or was_guess) and not got.cached:
             found = Fetched(value, got.usage, got.duration)
         elif first and guessed is not None:
             found = Fetched(value, guessed.usage, guessed.duration)
         elif first and got.paid_in_run and coordinator.shared and not ahead:
-            found = Fetched(value, self._handed_over(request, got.usage), got.duration)
-        note = partial(self._note_taken, request, got, stored=found is None)
+            found = Fetched(value, self._handed_over(call, got.usage), got.duration)
+        note = partial(self._note_taken, call, got, stored=found is None)
         if not ahead:
             note()
         elif (kept_for := receipts.get()) is not None:  # a test may take over what the guess makes of this
@@ -134,13 +136,13 @@ class Fetcher:
         first = self._running.prefetched.first_takers.pop(digest, None)
         return await self._coordinator.take(digest) if first is None else first
 
-    def _note_taken(self, request: Request[Any], got: Obtained[Any], *, stored: bool) -> None:
+    def _note_taken(self, call: Call, got: Obtained[Any], *, stored: bool) -> None:
         """Record and count a reply that a test has got."""
         if self._recorder is not None:
-            self._recorder.note(request, got.text, self._coordinator.note)
+            self._recorder.note(call, got.text, self._coordinator.note)
         if stored:
             saved = got.usage.prompt_tokens, got.usage.completion_tokens
-            self._coordinator.note(Event("stored", request.kind, request.provider, request.model, saved))
+            self._coordinator.note(Event("stored", call.kind, call.provider, call.model, saved))
 
     async def _prefetched(self, digest: str) -> Guessed | None:
         try:
@@ -150,7 +152,7 @@ class Fetcher:
                 await self._coordinator.take(digest)
             raise
 
-    async def _obtain(self, request: Request[T], identity: str, digest: str) -> Obtained[T]:
+    async def _obtain(self, call: Call, read: Read[T], send: Send, identity: str, digest: str) -> Obtained[T]:
         """The reply that is kept, or that somebody fetches; or fetch it."""
         running, coordinator, unreadable = self._running, self._coordinator, None
         flight = running.flights[digest]
@@ -159,30 +161,30 @@ class Fetcher:
             try:
                 found = await coordinator.claim(digest, ahead=flight.ahead, own=own, unreadable=unreadable)
             except Lost as lost:
-                raise request.failure(str(lost), code="cancelled") from None
+                raise call.failure(str(lost), code="cancelled") from None
             if found is None:
                 break
             if isinstance(found, Failure):
-                raise request.failure(found.message, code=found.code)
-            if (got := self._read(request, found)) is not None:
+                raise call.failure(found.message, code=found.code)
+            if (got := self._read(read, found)) is not None:
                 return got
             unreadable = found.text
         flight.give_up = lambda: coordinator.publish(digest, None)
         self._stored_in_a_row = 0
         if own:
             running.prefetched.first_takers[digest] = True
-        sender = self._sender(request, len(identity))
+        sender = self._sender(call, len(identity))
         running.sending[digest] = sender
         outcome: Reply | Failure | None = None
         try:
-            text = payload_text(await request.fetch(sender), f"reply to a request ({request.kind})")
-            value = request.read(json.loads(text))
-            outcome = self._reply(request, digest, text, sender)
+            text = payload_text(await send(sender), f"reply to a request ({call.kind})")
+            value = read(json.loads(text))
+            outcome = self._reply(call, digest, text, sender)
         except BaseException as error:
             if flight.ahead and _used_up(error):
                 outcome = Failure(str(error), getattr(error, "code", "error"))
             if isinstance(error, Exception):
-                coordinator.note(Event("failed", request.kind))
+                coordinator.note(Event("failed", call.kind))
             running.prefetched.first_takers.pop(digest, None)
             raise
         finally:
@@ -191,14 +193,14 @@ class Fetcher:
                 coordinator.publish(digest, outcome)
         return Obtained(text, value, sender.usage, sender.duration)
 
-    def _reply(self, request: Request[Any], digest: str, text: str, sender: CountingSender) -> Reply:
-        run = self._run_id if request.scope == "run" else None
+    def _reply(self, call: Call, digest: str, text: str, sender: CountingSender) -> Reply:
+        run = self._run_id if call.scope == "run" else None
         now, used = time.time(), sender.usage
         tokens = used.prompt_tokens, used.completion_tokens
         return Reply(
             digest,
-            request.kind,
-            request.provider,
+            call.kind,
+            call.provider,
             run,
             now,
             now,
@@ -208,59 +210,59 @@ class Fetcher:
             self._run_id,
         )
 
-    def _read(self, request: Request[T], kept: Kept) -> Obtained[T] | None:
+    def _read(self, read: Read[T], kept: Kept) -> Obtained[T] | None:
         """None where the payload can't be read: whatever it is that it lacks, it is as good as absent."""
         try:
-            value = request.read(json.loads(kept.text))
+            value = read(json.loads(kept.text))
         except Exception:
             return None
         self._stored_in_a_row += 1
         usage = Usage(0, kept.prompt_tokens, kept.completion_tokens)
         return Obtained(kept.text, value, usage, kept.seconds, cached=True, paid_in_run=kept.yours)
 
-    async def _fetch_unshared(self, request: Request[T]) -> Fetched[T]:
-        sender = self._sender(request, len(repr(request.key)))
+    async def _fetch_unshared(self, call: Call, read: Read[T], send: Send) -> Fetched[T]:
+        sender = self._sender(call, len(repr(call.key)))
         try:
-            payload = await request.fetch(sender)
-            value = request.read(payload)
+            payload = await send(sender)
+            value = read(payload)
         except Exception:
-            self._coordinator.note(Event("failed", request.kind))
+            self._coordinator.note(Event("failed", call.kind))
             raise
         if (kept := receipts.get()) is not None:
             kept.append(Receipt(None, paid=True))  # it can't be taken over
         if self._recorder is not None and not looking_ahead.get():
-            text = payload_text(payload, f"reply to a request ({request.kind})")
-            self._recorder.note(request, text, self._coordinator.note)
+            text = payload_text(payload, f"reply to a request ({call.kind})")
+            self._recorder.note(call, text, self._coordinator.note)
         return Fetched(value, sender.usage, sender.duration)
 
-    def _sender(self, request: Request[Any], size: int) -> CountingSender:
+    def _sender(self, call: Call, size: int) -> CountingSender:
         return CountingSender(
-            request,
+            call,
             self._coordinator,
-            self._limits.get(request.provider, _DEFAULT_LIMITS),
-            lambda: self._price(request),
+            self._limits.get(call.provider, _DEFAULT_LIMITS),
+            lambda: self._price(call),
             size=size,
             sleep=self._sleep,
             clock=self._clock,
             urgent=not looking_ahead.get(),
         )
 
-    def _handed_over(self, request: Request[Any], usage: Usage) -> Usage:
+    def _handed_over(self, call: Call, usage: Usage) -> Usage:
         """What another worker's guess took, put down to the test that it was made for; the run's sums have
         counted it, and the calls were more than one only where one had to be asked again.
         """
-        price = self._price(request) if usage.tokens else None
+        price = self._price(call) if usage.tokens else None
         cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
         return Usage(1, usage.prompt_tokens, usage.completion_tokens, cost)
 
-    def _price(self, request: Request[Any]) -> Price | None:
-        return None if request.model is None else self._prices(request.provider, request.model)
+    def _price(self, call: Call) -> Price | None:
+        return None if call.model is None else self._prices(call.provider, call.model)
 
 
-def _own_value(request: Request[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
+def _own_value(read: Read[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
     """Each has a value of its own to change. That of a guess stays whole for the test which comes for it."""
     if joined:
-        return request.read(json.loads(got.text))
+        return read(json.loads(got.text))
     return deepcopy(got.value) if ahead else got.value
 
 

@@ -1,4 +1,4 @@
-"""The identity of a request: one digest for everything that shapes the reply."""
+"""The identity of a call: one digest for everything that shapes the reply."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_ragbench.engine.calls import Call
-from pytest_ragbench.engine.requests import Request
 
 
-def digest_of(request: Request[Any] | Call, run_id: str) -> str:
-    """SHA-256 (hex) over :func:`identity_of` a request."""
-    return digest_of_text(identity_of(request, run_id))
+def digest_of(call: Call, run_id: str) -> str:
+    """SHA-256 (hex) over :func:`identity_of` a call."""
+    return digest_of_text(identity_of(call, run_id))
 
 
 def digest_of_text(identity: str) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def identity_of(request: Request[Any] | Call, run_id: str) -> str:
+def identity_of(call: Call, run_id: str) -> str:
     """The canonical JSON of kind, provider, key and, in run scope, the run.
 
     Raises
@@ -30,13 +29,13 @@ def identity_of(request: Request[Any] | Call, run_id: str) -> str:
         Where the key holds something that is not JSON; the message names where.
     """
     identity: dict[str, Any] = {
-        "kind": request.kind,
-        "provider": request.provider,
-        "key": request.key
-        if _is_plain(request.key)
-        else json_values(request.key, f"key of a {request.kind} request to {request.provider!r}"),
+        "kind": call.kind,
+        "provider": call.provider,
+        "key": call.key
+        if _is_plain(call.key)
+        else json_values(call.key, f"key of a {call.kind} request to {call.provider!r}"),
     }
-    if request.scope == "run":
+    if call.scope == "run":
         identity["run"] = run_id
     return json.dumps(identity, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

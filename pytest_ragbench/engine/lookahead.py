@@ -12,12 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 from pytest_ragbench.model.scores import Usage
 
-if TYPE_CHECKING:
-    from pytest_ragbench.engine.requests import Obtained
+T = TypeVar("T")
 
 looking_ahead: ContextVar[bool] = ContextVar("ragbench_looking_ahead", default=False)
 """Set in everything that runs for a guess."""
@@ -52,6 +51,19 @@ class Receipt:
 
 receipts: ContextVar[list[Receipt] | None] = ContextVar("ragbench_receipts", default=None)
 """Where the fetches of a guess leave theirs."""
+
+
+@dataclass(frozen=True)
+class Obtained(Generic[T]):
+    """What one fetch brought, for all who wait for it: the reply as it is kept, and the first one's value."""
+
+    text: str
+    value: T
+    usage: Usage = field(default_factory=Usage)
+    duration: float = 0.0
+    cached: bool = False
+    paid_in_run: bool = False
+    """Stored, but asked for by this very run: by a guess of another worker, as a rule."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from pytest_ragbench.engine.calls import Call
 from pytest_ragbench.engine.coordinator import Event
 from pytest_ragbench.engine.keys import json_values
 from pytest_ragbench.engine.nearest import differences
-from pytest_ragbench.engine.requests import Request
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.secrets import Redactor, fingerprint
 
@@ -70,14 +70,14 @@ class Recorder:
         self._journal = journal_of(path)
         _append(self._journal, b"")
 
-    def note(self, request: Request[Any], text: str, hand_in: Callable[[Event], None] | None = None) -> None:
+    def note(self, call: Call, text: str, hand_in: Callable[[Event], None] | None = None) -> None:
         """Record a reply (its payload as JSON text), once for each thing asked.
 
         ``hand_in`` takes it to the process that writes; None: this one does.
         """
-        if request.kind not in self.kinds:
+        if call.kind not in self.kinds:
             return
-        entry = _entry(request, json.loads(text))
+        entry = _entry(call, json.loads(text))
         identity = _identity(entry, self._redact)
         if identity in self._told:
             return
@@ -167,38 +167,38 @@ class Replay:
             if entry["kind"] == "rag":
                 self._by_place.setdefault(_identity(_anywhere(entry)), []).append(number)
 
-    def value(self, request: Request[T]) -> T:
-        """What the recorded payload says.
+    def value(self, call: Call, read: Callable[[Any], T]) -> T:
+        """What the recorded payload says, as ``read`` takes it.
 
         Raises
         ------
         Unscored
-            Of the request's ``failure`` class, with code ``"not_recorded"``: the message names the
+            Of the call's ``failure`` class, with code ``"not_recorded"``: the message names the
             nearest line, and what is different there; or ``"bad_recording"``: only a reply that was
             understood is recorded, so somebody has changed that line.
         """
-        number = self._number(request)
+        number = self._number(call)
         try:
-            return request.read(json.loads(json.dumps(self.entries[number]["reply"])))
+            return read(json.loads(json.dumps(self.entries[number]["reply"])))
         except Exception as error:
             named = str(error) if isinstance(error, RagbenchError) else f"{type(error).__name__}: {error}"
-            raise request.failure(
+            raise call.failure(
                 f"{self.path.name}, line {number + 1}: the recorded reply can't be read ({named}); "
                 f"restore the line, or remove it and record it again",
                 code="bad_recording",
             ) from None
 
-    def _number(self, request: Request[Any]) -> int:
+    def _number(self, call: Call) -> int:
         """Where it stands. An answer of the RAG service also where the service was somewhere else (another
         host or port) when it was recorded.
         """
-        entry = _entry(request, None)
+        entry = _entry(call, None)
         found = self._by_identity.get(_identity(entry, self._redact))
-        if found is None and request.kind == "rag":
+        if found is None and call.kind == "rag":
             elsewhere = self._by_place.get(_identity(_anywhere(entry), self._redact), [])
             found = elsewhere[0] if len(elsewhere) == 1 else None
         if found is None:
-            raise request.failure(self._missing(entry), code="not_recorded")
+            raise call.failure(self._missing(entry), code="not_recorded")
         return found
 
     def _missing(self, entry: dict[str, Any]) -> str:
@@ -227,10 +227,10 @@ def journal_of(path: Path) -> Path:
 # One entry
 
 
-def _entry(request: Request[Any], reply: Any) -> dict[str, Any]:
-    where = f"key of a {request.kind} request to {request.provider!r}"
-    asked = json_values(request.key, where)
-    return {"kind": request.kind, "provider": request.provider, "asked": _shortened(asked), "reply": reply}
+def _entry(call: Call, reply: Any) -> dict[str, Any]:
+    where = f"key of a {call.kind} request to {call.provider!r}"
+    asked = json_values(call.key, where)
+    return {"kind": call.kind, "provider": call.provider, "asked": _shortened(asked), "reply": reply}
 
 
 def _shortened(asked: dict[str, Any]) -> dict[str, Any]:

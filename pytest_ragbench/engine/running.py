@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 from pytest_ragbench.engine.calls import Adapters
 from pytest_ragbench.engine.coordinator import Coordinator
-from pytest_ragbench.engine.lookahead import Prefetched
+from pytest_ragbench.engine.lookahead import Obtained, Prefetched
 from pytest_ragbench.engine.loop import LoopThread
-from pytest_ragbench.engine.requests import Obtained
 from pytest_ragbench.engine.sending import CountingSender
 from pytest_ragbench.engine.server import Server
 from pytest_ragbench.engine.wire import LINK

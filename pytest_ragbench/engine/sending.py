@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import tenacity
 
-from pytest_ragbench.engine.calls import Sent, Transient
+from pytest_ragbench.engine.calls import Call, Sent, Transient
 from pytest_ragbench.engine.coordinator import Attempt, Coordinator, Lost, Outcome, Permit, Refused
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price
-from pytest_ragbench.engine.requests import Request
 from pytest_ragbench.model.errors import BudgetError, Unscored, UsageError
 from pytest_ragbench.model.scores import Usage
 
@@ -24,7 +22,7 @@ class CountingSender:
 
     def __init__(
         self,
-        request: Request[Any],
+        call: Call,
         coordinator: Coordinator,
         limits: Limits,
         price: Callable[[], Price | None],
@@ -34,7 +32,7 @@ class CountingSender:
         clock: Clock = time.monotonic,
         urgent: bool = True,
     ) -> None:
-        self._request = request
+        self._call = call
         self._coordinator = coordinator
         self._limits = limits
         self._price = price
@@ -53,42 +51,42 @@ class CountingSender:
         Raises
         ------
         Unscored
-            Of the request's ``failure`` class, where retries are used up, the provider is down or its
+            Of the call's ``failure`` class, where retries are used up, the provider is down or its
             quota is used up; BudgetError where the run's budget does not allow for the call.
         Exception
             Anything but :class:`Transient` that ``attempt`` raises, unchanged.
         """
-        call = _Retried(self, attempt)
+        sending = _Retried(self, attempt)
         try:
-            return await call.run()
+            return await sending.run()
         except Transient as error:
-            raise self._failed(call.gave_up(error), error.code) from None
+            raise self._failed(sending.gave_up(error), error.code) from None
         except Refused as refused:
-            raise self._refused(refused, call) from None
+            raise self._refused(refused, sending) from None
         except Lost as lost:
             raise self._failed(str(lost), "cancelled") from None
 
-    def _refused(self, refused: Refused, call: _Retried) -> Exception:
+    def _refused(self, refused: Refused, sending: _Retried) -> Exception:
         if refused.why == "budget":
             return BudgetError(refused.message, code="budget")
         if refused.why == "usage":
             return UsageError(refused.message)
         if refused.why == "quota":
             return self._failed(refused.message, "insufficient_quota")
-        if call.failure is None:
+        if sending.failure is None:
             return self._failed(refused.message, "unavailable")
-        reason = f"{call.failure} (after {_attempts(call.tries)}; then {refused.message})"
-        return self._failed(reason, call.failure.code)
+        reason = f"{sending.failure} (after {_attempts(sending.tries)}; then {refused.message})"
+        return self._failed(reason, sending.failure.code)
 
     def _failed(self, message: str, code: str) -> Unscored:
-        return self._request.failure(message, code=code)
+        return self._call.failure(message, code=code)
 
     def _attempt(self, number: int, waited: float) -> Attempt:
-        request = self._request
+        call = self._call
         return Attempt(
-            request.kind,
-            request.provider,
-            request.model,
+            call.kind,
+            call.provider,
+            call.model,
             self._size,
             self._urgent,
             self._limits,
@@ -176,7 +174,7 @@ class _Retried:
         except TimeoutError:
             if not scope.expired():
                 raise  # the attempt's own
-            message = f"{self._sender._request.provider}: no reply within {self._limits.timeout:g} s"
+            message = f"{self._sender._call.provider}: no reply within {self._limits.timeout:g} s"
             raise Transient(message, code="timeout") from None
 
     def _is_last(self, error: Transient) -> bool:

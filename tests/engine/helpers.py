@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pytest_ragbench.engine.requests import Request, Scope, Sender, Sent, Transient
-from pytest_ragbench.model.errors import EndpointError, JudgeError, Unscored
+from pytest_ragbench.engine.calls import Call, Fetched, Kind, Scope, Sender, Sent, Transient
+from pytest_ragbench.engine.core import Engine
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call, with what sends it and reads its reply in this process."""
+
+    kind: Kind
+    provider: str
+    key: Mapping[str, Any]
+    send: Callable[[Sender], Awaitable[Any]]
+    read: Callable[[Any], Any]
+    scope: Scope = "store"
+
+    @property
+    def call(self) -> Call:
+        return Call(self.kind, self.provider, "none", None, None, self.key, self.scope)
+
+
+async def fetched(engine: Engine, asked: Asked) -> Fetched[Any]:
+    return await engine.fetch(asked.call, asked.read, send=asked.send)
 
 
 class Service:
@@ -31,8 +52,7 @@ class Service:
         scope: Scope = "store",
         provider: str = "p",
         read: Callable[[Any], Any] = lambda payload: payload["echo"],
-        failure: type[Unscored] = JudgeError,
-    ) -> Request[Any]:
+    ) -> Asked:
         async def fetch(send: Sender) -> Any:
             async def attempt() -> Sent:
                 self.calls += 1
@@ -49,7 +69,7 @@ class Service:
 
             return (await send(attempt)).payload
 
-        return Request("judge", provider, {"input": key}, fetch, read, scope, failure)
+        return Asked("judge", provider, {"input": key}, fetch, read, scope)
 
 
 class Clock:
@@ -84,7 +104,7 @@ def unavailable(status: int = 503, retry_after: float | None = None) -> Transien
     )
 
 
-def logging_request(log: Path, key: str, seconds: float = 0.02, provider: str = "p") -> Request[Any]:
+def logging_request(log: Path, key: str, seconds: float = 0.02, provider: str = "p") -> Asked:
     """A call that takes ``seconds`` and leaves a line ``+key`` at its start, ``-key`` at its end."""
 
     async def fetch(send: Sender) -> Any:
@@ -96,9 +116,7 @@ def logging_request(log: Path, key: str, seconds: float = 0.02, provider: str = 
 
         return (await send(attempt)).payload
 
-    return Request(
-        "rag", provider, {"question": key}, fetch, lambda payload: payload["echo"], "store", EndpointError
-    )
+    return Asked("rag", provider, {"question": key}, fetch, lambda payload: payload["echo"])
 
 
 def note(log: Path, line: str) -> None:

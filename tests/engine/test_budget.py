@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, lookahead
+from pytest_ragbench.engine import Engine, Limits, Sender, Sent, lookahead
 from pytest_ragbench.engine.budget import Caps
 from pytest_ragbench.engine.counters import LocalCounters
 from pytest_ragbench.engine.lookahead import looking_ahead
@@ -21,7 +22,7 @@ from pytest_ragbench.engine.pace import Pace
 from pytest_ragbench.engine.prices import Price, prices_of
 from pytest_ragbench.model.errors import BudgetError, JudgeError, UsageError
 from pytest_ragbench.settings import PriceSettings, ProviderSettings
-from tests.engine.helpers import Clock, Service, at_once, unavailable
+from tests.engine.helpers import Asked, Clock, Service, at_once, fetched, unavailable
 
 MakeTeam = Callable[..., list[Engine]]
 
@@ -30,11 +31,9 @@ def priced(provider: str, model: str) -> Price | None:
     return Price(1.0, 10.0) if model == "m" else None
 
 
-def asking(service: Service, key: str, model: str = "m") -> Request[Any]:
+def asking(service: Service, key: str, model: str = "m") -> Asked:
     plain = service.ask(key)
-    return Request(
-        "judge", "p", {**plain.key, "model": model}, plain.fetch, plain.read, failure=plain.failure
-    )
+    return replace(plain, key={**plain.key, "model": model})
 
 
 # The budget
@@ -44,19 +43,19 @@ def test_what_is_over_the_calls_is_not_asked(make_engine: Callable[..., Engine])
     service = Service()
     engine = make_engine(caps=Caps(calls=2))
     for key in "ab":
-        engine.wait(engine.fetch(service.ask(key)))
+        engine.wait(fetched(engine, service.ask(key)))
     with pytest.raises(BudgetError, match="max_calls 2; used or under way: 2 calls, 24 tokens") as caught:
-        engine.wait(engine.fetch(service.ask("c")))
+        engine.wait(fetched(engine, service.ask("c")))
     assert caught.value.code == "budget"
     assert service.calls == 2
-    assert engine.wait(engine.fetch(service.ask("a"))).cached  # what is stored costs nothing
+    assert engine.wait(fetched(engine, service.ask("a"))).cached  # what is stored costs nothing
 
 
 def test_retries_count(make_engine: Callable[..., Engine]) -> None:
     service = Service([unavailable(), unavailable()])
     engine = make_engine(caps=Caps(calls=2), limits={"p": Limits(wait=0.0)})
     with pytest.raises(BudgetError):
-        engine.wait(engine.fetch(service.ask()))
+        engine.wait(fetched(engine, service.ask()))
     assert service.calls == 2
 
 
@@ -65,10 +64,10 @@ def test_calls_under_way_count_with_what_they_will_probably_take(make_engine: Ca
     engine = make_engine(caps=Caps(tokens=60))  # 12 a call; the first is guessed at by its length
 
     async def all_at_once() -> list[Any]:
-        asked = [engine.fetch(service.ask(f"q{number}")) for number in range(20)]
+        asked = [fetched(engine, service.ask(f"q{number}")) for number in range(20)]
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
-    engine.wait(engine.fetch(service.ask("first")))
+    engine.wait(fetched(engine, service.ask("first")))
     got = engine.wait(all_at_once())
     assert service.calls == 5
     assert sum(isinstance(each, BudgetError) for each in got) == 16
@@ -81,7 +80,7 @@ def test_guesses_that_were_too_high_use_nothing_up(make_engine: Callable[..., En
     engine = make_engine(caps=Caps(tokens=250))
 
     async def all_at_once() -> list[Any]:
-        asked = [engine.fetch(service.ask(f"{number} " + "x" * 300)) for number in range(20)]
+        asked = [fetched(engine, service.ask(f"{number} " + "x" * 300)) for number in range(20)]
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
     got = engine.wait(all_at_once(), timeout=20)
@@ -98,7 +97,7 @@ def test_what_was_put_aside_and_never_settled_is_waited_for_once(
     assert engine.wait(engine._start().coordinator.permits.budget.reserve("x", 90, 0.0))  # type: ignore[attr-defined]
     for number in range(2):
         with pytest.raises(BudgetError, match="max_tokens 100"):
-            engine.wait(engine.fetch(service.ask(f"{number} " + "x" * 60)), timeout=20)
+            engine.wait(fetched(engine, service.ask(f"{number} " + "x" * 60)), timeout=20)
     assert service.calls == 0
     assert sum(clock.slept) == pytest.approx(Limits().timeout)
 
@@ -106,11 +105,11 @@ def test_what_was_put_aside_and_never_settled_is_waited_for_once(
 def test_cost(make_engine: Callable[..., Engine]) -> None:
     service = Service()
     engine = make_engine(caps=Caps(cost=0.00005), prices=priced)  # 10 + 2*10 millionths a call
-    got = engine.wait(engine.fetch(asking(service, "a")))
+    got = engine.wait(fetched(engine, asking(service, "a")))
     assert got.usage.cost == pytest.approx(0.00003)
-    engine.wait(engine.fetch(asking(service, "b")))
+    engine.wait(fetched(engine, asking(service, "b")))
     with pytest.raises(BudgetError, match="max_cost 5e-05"):
-        engine.wait(engine.fetch(asking(service, "c")))
+        engine.wait(fetched(engine, asking(service, "c")))
     page = engine.usage()["judge p:m"]
     assert (page["calls"], page["cost"]) == (2, pytest.approx(0.00006))
 
@@ -119,17 +118,17 @@ def test_a_cap_on_cost_needs_prices_before_any_call(make_engine: Callable[..., E
     service = Service()
     engine = make_engine(caps=Caps(cost=1.0), prices=priced)
     with pytest.raises(UsageError, match=r'\[providers.p.prices\] "other" = \{input'):
-        engine.wait(engine.fetch(asking(service, "a", "other")))
+        engine.wait(fetched(engine, asking(service, "a", "other")))
     assert service.calls == 0
 
 
 def test_what_the_store_saved(make_engine: Callable[..., Engine]) -> None:
     service = Service()
     first = make_engine()
-    first.wait(first.fetch(asking(service, "a")))
+    first.wait(fetched(first, asking(service, "a")))
     first.close()
     second = make_engine(prices=priced, run_id="run-2")
-    assert second.wait(second.fetch(asking(service, "a"))).usage.tokens == 0
+    assert second.wait(fetched(second, asking(service, "a"))).usage.tokens == 0
     page = second.usage()["judge"]
     assert (page["stored"], page["saved_tokens"]) == (1, 12)
     assert page["saved_cost"] == pytest.approx(0.00003)
@@ -141,7 +140,7 @@ def test_workers_share_the_budget(make_team: MakeTeam) -> None:
 
     def ask(engine: Engine, name: str) -> int:
         async def all_at_once() -> list[Any]:
-            asked = [engine.fetch(service.ask(f"{name} {number}")) for number in range(8)]
+            asked = [fetched(engine, service.ask(f"{name} {number}")) for number in range(8)]
             return list(await asyncio.gather(*asked, return_exceptions=True))
 
         return sum(isinstance(each, BudgetError) for each in engine.wait(all_at_once()))
@@ -228,15 +227,15 @@ def test_tokens_are_corrected_afterwards(pace: Pace, clock: Clock) -> None:
 def test_a_busy_provider_is_left_alone_by_all_calls(make_engine: Callable[..., Engine], clock: Clock) -> None:
     service = Service([unavailable(429, 5.0)])
     engine = make_engine(store=None, limits={"p": Limits(wait=0.0)}, sleep=clock.sleep, clock=clock)
-    engine.wait(engine.fetch(service.ask("a")))
+    engine.wait(fetched(engine, service.ask("a")))
     assert clock.slept == [5.0]
     service.troubles = [unavailable(429, 5.0)]
 
     async def both() -> None:
-        first = asyncio.ensure_future(engine.fetch(service.ask("b")))
+        first = asyncio.ensure_future(fetched(engine, service.ask("b")))
         while service.calls != 3:
             await asyncio.sleep(0)
-        await asyncio.gather(first, engine.fetch(service.ask("c")))
+        await asyncio.gather(first, fetched(engine, service.ask("c")))
 
     engine.wait(both())
     assert clock.slept[1] == 5.0
@@ -249,7 +248,7 @@ def test_a_used_up_quota_ends_it_for_everybody(make_team: MakeTeam) -> None:
     first, other, third = make_team(2, store=None)
     for engine in (first, first, other, third):
         with pytest.raises(JudgeError, match="quota") as caught:
-            engine.wait(engine.fetch(service.ask()))
+            engine.wait(fetched(engine, service.ask()))
         assert caught.value.code == "insufficient_quota"
     assert service.calls == 1
 
@@ -259,7 +258,7 @@ def test_a_rate_holds_up_nobody_who_needs_no_call(make_engine: Callable[..., Eng
     limits = {"p": Limits(requests_per_minute=1)}
     engine = make_engine(limits=limits, sleep=clock.sleep, clock=clock)
     for key in "aab":
-        engine.wait(engine.fetch(service.ask(key)))
+        engine.wait(fetched(engine, service.ask(key)))
     assert service.calls == 2
     assert sum(clock.slept) == pytest.approx(60)
 
@@ -295,11 +294,7 @@ def test_a_call_that_fails_gives_back_what_was_put_aside(make_engine: Callable[.
     engine = make_engine(store=None, caps=Caps(tokens=100))
     for number in range(10):
         with pytest.raises(JudgeError, match="no"):
-            engine.wait(
-                engine.fetch(
-                    Request("judge", "p", {"k": number, "text": "x" * 200}, fetch, str, failure=JudgeError)
-                )
-            )
+            engine.wait(fetched(engine, Asked("judge", "p", {"k": number, "text": "x" * 200}, fetch, str)))
 
 
 def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
@@ -310,20 +305,20 @@ def test_what_another_worker_paid_ahead_is_put_down_to_the_test_once(
 
     async def guess() -> None:
         looking_ahead.set(True)
-        await one.fetch(asking(service, "a"))
+        await fetched(one, asking(service, "a"))
 
     one.wait(guess())
-    got = other.wait(other.fetch(asking(service, "a")))
+    got = other.wait(fetched(other, asking(service, "a")))
     assert (got.cached, got.usage.calls, got.usage.tokens) == (False, 1, 12)
     assert got.usage.cost == pytest.approx(0.00003)
     other.settle()
     assert (controller.usage()["judge"]["stored"], controller.usage()["judge"]["calls"]) == (0, 1)
     for engine in (third, other, one):
-        again = engine.wait(engine.fetch(asking(service, "a")))
+        again = engine.wait(fetched(engine, asking(service, "a")))
         assert (again.cached, again.usage.tokens) == (True, 0)
     controller.close()
     later = make_engine(run_id="r2")
-    assert later.wait(later.fetch(asking(service, "a"))).cached
+    assert later.wait(fetched(later, asking(service, "a"))).cached
     assert service.calls == 1
 
 
@@ -331,9 +326,9 @@ def test_a_fetch_that_fails_leaves_it_to_the_next(make_team: MakeTeam) -> None:
     service = Service([JudgeError("no")])
     _, engine = make_team(1)
     with pytest.raises(JudgeError):
-        engine.wait(engine.fetch(service.ask("a")))
-    assert engine.wait(engine.fetch(service.ask("a"))).usage.calls == 1
-    assert engine.wait(engine.fetch(service.ask("a"))).cached
+        engine.wait(fetched(engine, service.ask("a")))
+    assert engine.wait(fetched(engine, service.ask("a"))).usage.calls == 1
+    assert engine.wait(fetched(engine, service.ask("a"))).cached
 
 
 def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
@@ -346,11 +341,11 @@ def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
 
     async def guess() -> None:
         looking_ahead.set(True)
-        await one.fetch(service.ask("a"))
+        await fetched(one, service.ask("a"))
 
     def fails(engine: Engine) -> None:
         with pytest.raises(JudgeError, match=r"status 503 \(after 2 attempts") as caught:
-            engine.wait(engine.fetch(service.ask("a")))
+            engine.wait(fetched(engine, service.ask("a")))
         assert caught.value.code == "http_503"
 
     with pytest.raises(JudgeError):
@@ -360,7 +355,7 @@ def test_a_guess_that_failed_is_not_repeated_by_the_worker_whose_test_it_is(
     assert service.calls == 2
     fails(apart)  # another run asks for itself
     assert service.calls == 4
-    assert other.wait(other.fetch(service.ask("a"))).value == "a"  # a rerun asks anew
+    assert other.wait(fetched(other, service.ask("a"))).value == "a"  # a rerun asks anew
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -370,12 +365,12 @@ def test_a_failed_guess_of_ones_own_is_told_once(make_team: MakeTeam, workers: i
 
     async def guess() -> None:
         looking_ahead.set(True)
-        await engine.fetch(service.ask("a"))
+        await fetched(engine, service.ask("a"))
 
-    for work in (guess(), engine.fetch(service.ask("a"))):
+    for work in (guess(), fetched(engine, service.ask("a"))):
         with pytest.raises(JudgeError):
             engine.wait(work)
-    assert engine.wait(engine.fetch(service.ask("a"))).value == "a"
+    assert engine.wait(fetched(engine, service.ask("a"))).value == "a"
     assert service.calls == 2
 
 
@@ -399,12 +394,12 @@ def test_a_reply_that_was_guessed_is_handed_to_its_test(
 
     async def guess(key: str) -> None:
         looking_ahead.set(True)
-        (await engine.fetch(service.ask(key, read=reading))).value["echo"].append("changed by the guess")
+        (await fetched(engine, service.ask(key, read=reading))).value["echo"].append("changed by the guess")
 
     for key in ("a", "b", "c"):
         engine.wait(guess(key))
     assert read == ["a", "b", "c"]
-    got = [engine.wait(engine.fetch(service.ask(key, read=reading))) for key in ("a", "b", "c")]
+    got = [engine.wait(fetched(engine, service.ask(key, read=reading))) for key in ("a", "b", "c")]
     assert [each.value["echo"] for each in got] == [["a"], ["b"], ["c"]]
     assert read == ["a", "b", "c", "a"]
     assert [each.usage.calls for each in got] == [1, 1, 1]

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Fetched, Limits, Request, Sender, Sent, Store
+from pytest_ragbench.engine import Engine, Fetched, Limits, Sender, Sent, Store
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.model.scores import Usage
-from tests.engine.helpers import Service, unavailable
+from tests.engine.helpers import Asked, Service, fetched, unavailable
 
 MakeEngine = Callable[..., Engine]
 
 
-async def all_of(engine: Engine, *requests: Request[Any]) -> list[Fetched[Any]]:
-    return await asyncio.gather(*(engine.fetch(request) for request in requests))
+async def all_of(engine: Engine, *requests: Asked) -> list[Fetched[Any]]:
+    return await asyncio.gather(*(fetched(engine, request) for request in requests))
 
 
 def test_the_first_waiter_pays_and_the_others_share(engine: Engine) -> None:
@@ -35,18 +36,18 @@ def test_the_first_waiter_pays_and_the_others_share(engine: Engine) -> None:
 def test_a_second_fetch_is_served_without_a_call(make_engine: MakeEngine, stored: bool) -> None:
     service = Service()
     engine = make_engine() if stored else make_engine(store=None)
-    engine.wait(engine.fetch(service.ask("質問")))
-    assert engine.wait(engine.fetch(service.ask("質問"))) == Fetched("質問", cached=True)
+    engine.wait(fetched(engine, service.ask("質問")))
+    assert engine.wait(fetched(engine, service.ask("質問"))) == Fetched("質問", cached=True)
     assert service.calls == 1
 
 
 def test_a_later_run_is_served_from_the_file(make_engine: MakeEngine) -> None:
     service = Service()
     earlier = make_engine(run_id="run-1")
-    earlier.wait(earlier.fetch(service.ask()))
+    earlier.wait(fetched(earlier, service.ask()))
     earlier.close()
     later = make_engine(run_id="run-2")
-    assert later.wait(later.fetch(service.ask())).cached
+    assert later.wait(fetched(later, service.ask())).cached
     assert service.calls == 1
 
 
@@ -54,7 +55,7 @@ def test_run_scope_ends_with_the_run(make_engine: MakeEngine) -> None:
     service = Service()
     worker_1, worker_2, next_run = make_engine(), make_engine(), make_engine(run_id="run-2")
     for each in (worker_1, worker_2, next_run):
-        each.wait(each.fetch(service.ask(scope="run")))
+        each.wait(fetched(each, service.ask(scope="run")))
     assert service.calls == 2
 
 
@@ -72,7 +73,7 @@ def test_an_error_reaches_every_waiter_and_is_not_kept(engine: Engine, store_pat
 
     async def both() -> list[Any]:
         requests = (service.ask(), service.ask())
-        fetches = (engine.fetch(each) for each in requests)
+        fetches = (fetched(engine, each) for each in requests)
         outcomes: list[Any] = await asyncio.gather(*fetches, return_exceptions=True)
         return outcomes
 
@@ -80,7 +81,7 @@ def test_an_error_reaches_every_waiter_and_is_not_kept(engine: Engine, store_pat
     assert [str(error) for error in errors] == ["refused", "refused"]
     assert service.calls == 1
     assert Store(store_path).stats()["replies"] == 0
-    assert engine.wait(engine.fetch(service.ask())).value == "q"  # the next one asks again
+    assert engine.wait(fetched(engine, service.ask())).value == "q"  # the next one asks again
     assert service.calls == 2
     engine.close()
     assert Store(store_path).stats()["replies"] == 1
@@ -91,14 +92,14 @@ def test_a_reply_that_cannot_be_read_is_not_kept(engine: Engine, store_path: Pat
         raise JudgeError("two verdicts for three claims", code="verdict_count_mismatch")
 
     with pytest.raises(JudgeError, match="two verdicts"):
-        engine.wait(engine.fetch(Service().ask(read=refuse)))
+        engine.wait(fetched(engine, Service().ask(read=refuse)))
     assert Store(store_path).stats()["replies"] == 0
 
 
 def test_a_stored_reply_that_cannot_be_read_is_replaced(make_engine: MakeEngine, store_path: Path) -> None:
     old = Service()
     engine = make_engine()
-    engine.wait(engine.fetch(old.ask()))
+    engine.wait(fetched(engine, old.ask()))
 
     async def fetch(send: Sender) -> Any:
         return (await send(newer)).payload
@@ -106,10 +107,10 @@ def test_a_stored_reply_that_cannot_be_read_is_replaced(make_engine: MakeEngine,
     async def newer() -> Sent:
         return Sent({"verdict": 1})
 
-    request = Request(
+    request = Asked(
         "judge", "p", {"input": "q"}, fetch, lambda payload: payload["verdict"]
     )  # KeyError on the old
-    got = engine.wait(engine.fetch(request))
+    got = engine.wait(fetched(engine, request))
     assert (got.value, got.cached) == (1, False)
     assert [json.loads(reply.payload) for reply in Store(store_path).items()] == [{"verdict": 1}]
 
@@ -118,9 +119,9 @@ def test_a_fresh_value_equals_the_stored_one(engine: Engine) -> None:
     async def fetch(send: Sender) -> Any:
         return {"scores": (0.1, 1 / 3), "texts": {"ru": "да", "ja": "\ud83d"}}
 
-    request = Request("judge", "p", {"k": 1}, fetch, lambda payload: payload)
-    fresh = engine.wait(engine.fetch(request))
-    stored = engine.wait(engine.fetch(request))
+    request = Asked("judge", "p", {"k": 1}, fetch, lambda payload: payload)
+    fresh = engine.wait(fetched(engine, request))
+    stored = engine.wait(fetched(engine, request))
     assert (fresh.cached, stored.cached) == (False, True)
     assert fresh.value == stored.value == {"scores": [0.1, 1 / 3], "texts": {"ru": "да", "ja": "\ud83d"}}
 
@@ -136,7 +137,7 @@ def test_a_value_that_one_changes_at_once_is_whole_for_who_waited_beside(engine:
     service = Service()
 
     async def changes() -> Any:
-        value = (await engine.fetch(service.ask({"list": [1]}))).value
+        value = (await fetched(engine, service.ask({"list": [1]}))).value
         value["list"].append(2)  # before the others are told
         return value
 
@@ -152,7 +153,7 @@ def test_a_payload_that_is_not_json_is_a_type_error(engine: Engine) -> None:
         return {"vector": [1.0, float("nan")]}
 
     with pytest.raises(TypeError, match=r"reply to a request \(embedding\)\.vector\[1\]: nan"):
-        engine.wait(engine.fetch(Request("embedding", "p", {}, fetch, lambda payload: payload)))
+        engine.wait(fetched(engine, Asked("embedding", "p", {}, fetch, lambda payload: payload)))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_a_payload_that_is_not_json_is_a_type_error(engine: Engine) -> None:
 def test_unknown_exceptions_pass_unchanged(engine: Engine, error: Exception) -> None:
     service = Service([error])
     with pytest.raises(type(error), match=str(error)):
-        engine.wait(engine.fetch(service.ask()))
+        engine.wait(fetched(engine, service.ask()))
     assert service.calls == 1
 
 
@@ -170,8 +171,8 @@ def test_one_waiter_leaving_does_not_disturb_the_other(engine: Engine) -> None:
 
     async def scene() -> Fetched[Any]:
         service.open.clear()
-        leaver = asyncio.ensure_future(engine.fetch(service.ask()))
-        stayer = asyncio.ensure_future(engine.fetch(service.ask()))
+        leaver = asyncio.ensure_future(fetched(engine, service.ask()))
+        stayer = asyncio.ensure_future(fetched(engine, service.ask()))
         while not service.under_way:
             await asyncio.sleep(0)
         leaver.cancel()
@@ -200,16 +201,16 @@ def test_when_all_have_left_the_fetch_ends_and_can_begin_anew(engine: Engine) ->
         return (await send(attempt)).payload
 
     same = service.ask()
-    request = Request(same.kind, same.provider, same.key, slow_to_end, same.read)
+    request = replace(same, send=slow_to_end)
 
     async def scene() -> Fetched[Any]:
-        leaver = asyncio.ensure_future(engine.fetch(request))
+        leaver = asyncio.ensure_future(fetched(engine, request))
         await begun.wait()
         leaver.cancel()
         await asyncio.wait([leaver])
         assert leaver.cancelled()
         try:
-            return await engine.fetch(service.ask())  # while the cancelled one has not ended
+            return await fetched(engine, service.ask())  # while the cancelled one has not ended
         finally:
             linger.set()
 
@@ -221,9 +222,9 @@ def test_books(engine: Engine) -> None:
     service = Service([unavailable(), None, JudgeError("unreadable")])
     engine.set_limits("p", Limits(wait=0.0))
     for _ in range(2):
-        engine.wait(engine.fetch(service.ask("a")))  # a retry and a success; then stored
+        engine.wait(fetched(engine, service.ask("a")))  # a retry and a success; then stored
     with pytest.raises(JudgeError):
-        engine.wait(engine.fetch(service.ask("b")))
+        engine.wait(fetched(engine, service.ask("b")))
     page = engine.usage()["judge"]
     latencies = page.pop("latencies")
     counted = {"calls": 3, "stored": 1, "failed": 1, "prompt_tokens": 10, "completion_tokens": 2}
@@ -234,7 +235,7 @@ def test_books(engine: Engine) -> None:
 def test_news_are_what_has_been_added(engine: Engine) -> None:
     service = Service()
     for number in (1, 2):
-        engine.wait(engine.fetch(service.ask(number)))
+        engine.wait(fetched(engine, service.ask(number)))
         news = engine.news()["judge"]
         assert (news["calls"], news["prompt_tokens"], news["completion_tokens"], len(news["latencies"])) == (
             1,
@@ -243,5 +244,5 @@ def test_news_are_what_has_been_added(engine: Engine) -> None:
             1,
         )
         assert engine.news() == {}
-    engine.wait(engine.fetch(service.ask(1)))
+    engine.wait(fetched(engine, service.ask(1)))
     assert (engine.news()["judge"]["stored"], engine.usage()["judge"]["calls"]) == (1, 2)

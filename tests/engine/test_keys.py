@@ -35,7 +35,7 @@ json_values = st.recursive(
 
 
 def digest(key: Any, run: str = "r", **options: Any) -> str:
-    return digest_of(Service().ask(key, **options), run)
+    return digest_of(Service().ask(key, **options).call, run)
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,26 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Limits, Request, Sender, Sent, Store
+from pytest_ragbench.engine import Engine, Limits, Sender, Sent, Store
 from pytest_ragbench.engine.wire import Address, new_key
 from pytest_ragbench.model.errors import JudgeError
-from tests.engine.helpers import Service, lines, logging_request, note
+from tests.engine.helpers import Asked, Service, fetched, lines, logging_request, note
 
 MakeEngine = Callable[..., Engine]
 spawn = multiprocessing.get_context("spawn")
 pytestmark = pytest.mark.timeout(100)
 
 
-def run_all(engine: Engine, requests: list[Request[Any]]) -> list[Any]:
+def run_all(engine: Engine, requests: list[Asked]) -> list[Any]:
     async def gather() -> list[Any]:
-        return [each.value for each in await asyncio.gather(*map(engine.fetch, requests))]
+        return [each.value for each in await asyncio.gather(*map(partial(fetched, engine), requests))]
 
     return engine.wait(gather())
 
@@ -102,9 +103,9 @@ def _claimant(address: Address, log: Path, fails: Any) -> None:
         return (await send(attempt)).payload
 
     same = Service().ask("q")
-    request = Request(same.kind, same.provider, same.key, fetch, same.read)
+    request = replace(same, send=fetch)
     with pytest.raises(ZeroDivisionError):
-        engine.wait(engine.fetch(request))
+        engine.wait(fetched(engine, request))
     engine.close()
 
 
@@ -129,8 +130,8 @@ def test_others_take_over_at_once(
 
     async def scene() -> Any:
         await until(lambda: bool(lines(log, "+")))
-        waiting = asyncio.ensure_future(engine.fetch(service.ask("q")))
-        other = asyncio.ensure_future(controller.fetch(service.ask("other")))
+        waiting = asyncio.ensure_future(fetched(engine, service.ask("q")))
+        other = asyncio.ensure_future(fetched(controller, service.ask("other")))
         await asyncio.sleep(0.2)
         assert service.calls == 0
         if end == "killed":
@@ -179,7 +180,7 @@ def test_what_was_answered_is_on_file_when_the_controller_is_killed(
     process.join(10)
     assert Store(store_path).stats()["replies"] == 20
     with pytest.raises(JudgeError, match="controller") as caught:
-        worker.wait(worker.fetch(service.ask("more")), timeout=20)
+        worker.wait(fetched(worker, service.ask("more")), timeout=20)
     assert caught.value.code == "cancelled"
 
 
@@ -189,9 +190,9 @@ def test_who_does_not_know_the_key_is_not_served(
     _, address = serve()
     stranger = make_engine(store=None, controller=Address(address.port, bytes(32)))
     with pytest.raises(JudgeError, match="key"):
-        stranger.wait(stranger.fetch(Service().ask()), timeout=20)
+        stranger.wait(fetched(stranger, Service().ask()), timeout=20)
     friend = make_engine(store=None, controller=address)
-    assert friend.wait(friend.fetch(Service().ask()), timeout=20).value == "q"
+    assert friend.wait(fetched(friend, Service().ask()), timeout=20).value == "q"
 
 
 def test_two_runs_share_what_is_stored(make_engine: MakeEngine) -> None:
@@ -221,19 +222,19 @@ def forked(work: Callable[[], None]) -> int:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_has_an_engine_of_its_own(engine: Engine, store_path: Path) -> None:
     service = Service()
-    assert engine.wait(engine.fetch(service.ask("before"))).value == "before"
+    assert engine.wait(fetched(engine, service.ask("before"))).value == "before"
     loop = engine.loop
 
     def child() -> None:
         assert engine.usage() == {}
-        assert engine.wait(engine.fetch(service.ask("before")), timeout=20).cached
-        assert engine.wait(engine.fetch(service.ask("child")), timeout=20).value == "child"
+        assert engine.wait(fetched(engine, service.ask("before")), timeout=20).cached
+        assert engine.wait(fetched(engine, service.ask("child")), timeout=20).value == "child"
         assert engine.loop is not loop
         engine.close()
 
     assert forked(child) == 0
-    assert engine.wait(engine.fetch(service.ask("child"))).cached
-    assert engine.wait(engine.fetch(service.ask("after"))).value == "after"
+    assert engine.wait(fetched(engine, service.ask("child"))).cached
+    assert engine.wait(fetched(engine, service.ask("after"))).value == "after"
     assert engine.loop is loop
     assert Store(store_path).stats()["replies"] == 3
 
@@ -244,15 +245,15 @@ def test_a_child_that_a_worker_forks_asks_the_controller_too(
 ) -> None:
     service, (_, address) = Service(), serve()
     worker = make_engine(store=None, controller=address)
-    worker.wait(worker.fetch(service.ask("before")))
+    worker.wait(fetched(worker, service.ask("before")))
 
     def child() -> None:
-        assert worker.wait(worker.fetch(service.ask("before")), timeout=20).cached
-        assert worker.wait(worker.fetch(service.ask("child")), timeout=20).value == "child"
+        assert worker.wait(fetched(worker, service.ask("before")), timeout=20).cached
+        assert worker.wait(fetched(worker, service.ask("child")), timeout=20).value == "child"
         worker.close()
 
     assert forked(child) == 0
-    assert worker.wait(worker.fetch(service.ask("child")), timeout=20).cached
+    assert worker.wait(fetched(worker, service.ask("child")), timeout=20).cached
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -262,12 +263,12 @@ def test_forks_while_the_store_is_busy(engine: Engine) -> None:
     def busy() -> int:
         number = 0
         while not over.is_set():
-            engine.wait(engine.fetch(service.ask(number)))
+            engine.wait(fetched(engine, service.ask(number)))
             number += 1
         return number
 
     def child(number: int) -> None:
-        engine.wait(engine.fetch(service.ask(f"child {number}")), timeout=20)
+        engine.wait(fetched(engine, service.ask(f"child {number}")), timeout=20)
         engine.close()
 
     thread = threading.Thread(target=busy)
@@ -278,4 +279,4 @@ def test_forks_while_the_store_is_busy(engine: Engine) -> None:
         over.set()
         thread.join()
     assert codes == [0] * 10
-    assert all(engine.wait(engine.fetch(service.ask(f"child {n}"))).cached for n in range(10))
+    assert all(engine.wait(fetched(engine, service.ask(f"child {n}"))).cached for n in range(10))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.engine import Engine, Request
+from pytest_ragbench.engine import Engine
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.engine.nearest import differences
 from pytest_ragbench.engine.recording import Recorder, Replay, journal_of, load, merge
 from pytest_ragbench.model.errors import EndpointError, JudgeError, UsageError
-from tests.engine.helpers import Service
+from tests.engine.helpers import Asked, Service, fetched
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -33,15 +33,18 @@ async def _not_asked(send: Any) -> Any:
     raise AssertionError("asked")
 
 
-def request(key: dict[str, Any], kind: Any = "judge", provider: str = "openai") -> Request[Any]:
-    failure = EndpointError if kind == "rag" else JudgeError
-    return Request(kind, provider, key, _not_asked, lambda payload: payload, failure=failure)
+def request(key: dict[str, Any], kind: Any = "judge", provider: str = "openai") -> Asked:
+    return Asked(kind, provider, key, _not_asked, lambda payload: payload)
 
 
-def recorded(tape: Path, *entries: tuple[Request[Any], Any]) -> Path:
+def value(tape: Path, asked: Asked) -> Any:
+    return Replay(tape).value(asked.call, asked.read)
+
+
+def recorded(tape: Path, *entries: tuple[Asked, Any]) -> Path:
     recorder = Recorder(tape)
     for asked, reply in entries:
-        recorder.note(asked, json.dumps(reply))
+        recorder.note(asked.call, json.dumps(reply))
     merge(tape)
     return tape
 
@@ -62,11 +65,11 @@ def test_what_is_recorded_is_replayed_without_a_call(make_engine: Callable[..., 
     service = Service()
     engine = make_engine(recorder=Recorder(tape))
     asked = [service.ask("q"), service.ask("p", scope="none")]
-    values = [engine.wait(engine.fetch(each)).value for each in asked]
+    values = [engine.wait(fetched(engine, each)).value for each in asked]
     engine.close()
     assert (merge(tape).total, service.calls) == (2, 2)
     replaying = make_engine(store=None, replay=Replay(tape))
-    got = [replaying.wait(replaying.fetch(each)) for each in asked]
+    got = [replaying.wait(fetched(replaying, each)) for each in asked]
     assert [each.value for each in got] == values == ["q", "p"]
     assert all(each.cached for each in got)
     assert service.calls == 2
@@ -76,10 +79,10 @@ def test_what_is_recorded_is_replayed_without_a_call(make_engine: Callable[..., 
 def test_a_stored_reply_is_recorded_too(make_engine: Callable[..., Engine], tape: Path) -> None:
     service = Service()
     first = make_engine()
-    first.wait(first.fetch(service.ask("q")))
+    first.wait(fetched(first, service.ask("q")))
     first.close()
     second = make_engine(recorder=Recorder(tape))
-    second.wait(second.fetch(service.ask("q")))
+    second.wait(fetched(second, service.ask("q")))
     assert service.calls == 1
     assert merge(tape).total == 1
 
@@ -87,12 +90,12 @@ def test_a_stored_reply_is_recorded_too(make_engine: Callable[..., Engine], tape
 def test_guesses_and_other_kinds_are_not_recorded(make_engine: Callable[..., Engine], tape: Path) -> None:
     service = Service()
     engine = make_engine(recorder=Recorder(tape, ["rag"]))
-    engine.wait(engine.fetch(service.ask("q")))
+    engine.wait(fetched(engine, service.ask("q")))
     guessing = make_engine(recorder=Recorder(tape))
 
     async def guess() -> None:
         looking_ahead.set(True)
-        await guessing.fetch(service.ask("guessed"))
+        await fetched(guessing, service.ask("guessed"))
 
     guessing.wait(guess())
     assert merge(tape).total == 0
@@ -102,7 +105,7 @@ def test_what_is_not_recorded_is_an_error_that_counts(make_engine: Callable[...,
     recorded(tape, (request({"input": "q"}, provider="p"), {"echo": "q"}))
     engine = make_engine(store=None, replay=Replay(tape))
     with pytest.raises(JudgeError, match="input: 'q' recorded, 'r' now") as caught:
-        engine.wait(engine.fetch(Service().ask("r")))
+        engine.wait(fetched(engine, Service().ask("r")))
     assert caught.value.code == "not_recorded"
     assert engine.usage()["judge"]["failed"] == 1
 
@@ -123,7 +126,7 @@ def test_the_error_names_the_nearest_line_and_what_differs(
     recorded(tape, *others, (request(judge_key("30 days")), ["x"]))
     line = 1 + next(n for n, entry in enumerate(load(tape)) if entry["reply"] == ["x"])
     with pytest.raises(JudgeError) as caught:
-        Replay(tape).value(request(key))
+        value(tape, request(key))
     assert f"line {line}," in str(caught.value)
     assert said in str(caught.value)
 
@@ -131,23 +134,23 @@ def test_the_error_names_the_nearest_line_and_what_differs(
 def test_without_anything_like_it_the_error_says_so(tape: Path) -> None:
     recorded(tape, (request({"question": "q"}, "rag", "rag"), "a"))
     with pytest.raises(JudgeError, match="no judge replies at all"):
-        Replay(tape).value(request({"input": "q"}))
+        value(tape, request({"input": "q"}))
 
 
 def test_the_service_may_have_been_elsewhere(tape: Path) -> None:
-    def at(host: str) -> Request[Any]:
+    def at(host: str) -> Asked:
         return request({"url": f"http://{host}/llm/search-rag?questions=q"}, "rag", "rag")
 
     recorded(tape, (at("staging:8080"), {"text": "a"}))
-    assert Replay(tape).value(at("localhost:1")) == {"text": "a"}
+    assert value(tape, at("localhost:1")) == {"text": "a"}
     recorded(tape, (at("production"), {"text": "b"}))
-    assert Replay(tape).value(at("production")) == {"text": "b"}
+    assert value(tape, at("production")) == {"text": "b"}
     with pytest.raises(EndpointError, match="url: "):  # which of the two?
-        Replay(tape).value(at("localhost:1"))
+        value(tape, at("localhost:1"))
 
 
 def test_lines_are_the_same_whatever_the_order_of_the_calls(tmp_path: Path) -> None:
-    entries: list[tuple[Request[Any], Any]] = [(request(judge_key(text)), [text]) for text in ("b", "a", "я")]
+    entries: list[tuple[Asked, Any]] = [(request(judge_key(text)), [text]) for text in ("b", "a", "я")]
     entries.append((request({"question": "q"}, "rag", "rag"), {"text": "a", "latency": 0.1}))
     one = recorded(tmp_path / "one.jsonl", *entries)
     two = recorded(tmp_path / "two.jsonl", *reversed(entries))
@@ -160,24 +163,24 @@ def test_recording_again_changes_only_what_has_changed(tape: Path) -> None:
     service = request({"question": "q"}, "rag", "rag")
     recorded(tape, (service, {"text": "a", "latency": 0.1}), (request({"input": "old"}), [1]))
     before = tape.read_bytes()
-    Recorder(tape).note(service, '{"text": "a", "latency": 0.7}')
+    Recorder(tape).note(service.call, '{"text": "a", "latency": 0.7}')
     assert str(merge(tape)) == (
         "2 replies: 0 new, 0 changed, 1 not asked for in this run (delete the file first to drop such)"
     )
     assert tape.read_bytes() == before
-    Recorder(tape).note(service, '{"text": "b", "latency": 0.7}')
-    Recorder(tape).note(request({"input": "new"}), "[2]")
+    Recorder(tape).note(service.call, '{"text": "b", "latency": 0.7}')
+    Recorder(tape).note(request({"input": "new"}).call, "[2]")
     told = merge(tape)
     assert (told.total, told.new, told.changed) == (3, 1, 1)
 
 
 def test_a_killed_run_loses_nothing_that_was_whole(tape: Path) -> None:
-    Recorder(tape).note(request({"input": "q"}), "[1]")
+    Recorder(tape).note(request({"input": "q"}).call, "[1]")
     with journal_of(tape).open("ab") as journal:
         journal.write(b'{"kind": "judge", "provider": "ope')
     with pytest.raises(UsageError, match="was killed left its journal"):
         load(tape)
-    Recorder(tape).note(request({"input": "r"}), "[2]")
+    Recorder(tape).note(request({"input": "r"}).call, "[2]")
     assert merge(tape).total == 2
     assert not journal_of(tape).exists()
 
@@ -187,7 +190,7 @@ def test_no_secret_of_the_environment_is_written(tape: Path, monkeypatch: pytest
     asked = request({"input": "use sk-planted-0123456789"})
     recorded(tape, (asked, ["it said sk-planted-0123456789"]))
     assert "planted" not in tape.read_text()
-    assert Replay(tape).value(asked) == ["it said ***"]
+    assert value(tape, asked) == ["it said ***"]
 
 
 def test_a_file_that_is_no_recording_is_refused(tape: Path) -> None:
@@ -205,7 +208,7 @@ def test_two_replies_to_the_same_are_refused(tape: Path) -> None:
     recorded(tape, (request({"input": "q"}), [1]), (request({"input": "r"}), [2]))
     lines = tape.read_text().splitlines()
     tape.write_text("\n".join([*lines, lines[0]]))
-    assert Replay(tape).value(request({"input": "q"})) == [1]  # twice the same does no harm
+    assert value(tape, request({"input": "q"})) == [1]  # twice the same does no harm
     tape.write_text("\n".join([*lines, lines[0].replace("[1]", "[3]")]))
     with pytest.raises(UsageError, match="lines 1 and 3 hold different replies to the same judge request"):
         Replay(tape)
@@ -223,7 +226,7 @@ def test_a_line_that_somebody_has_changed_is_an_error_that_names_it(tape: Path, 
         raise error
 
     with pytest.raises(JudgeError, match=r"tape.jsonl, line 1: .* can't be read") as caught:
-        Replay(tape).value(replace(asked, read=fails))
+        value(tape, replace(asked, read=fails))
     assert caught.value.code == "bad_recording"
 
 
@@ -236,7 +239,7 @@ def test_what_workers_get_is_written_by_the_controller(
     workers = [make_engine(store=None, controller=address, recorder=Recorder(tape)) for _ in range(2)]
     for number, worker in enumerate(workers):
         for each in (*range(number * 10, number * 10 + 20), "x" * 20_000):
-            worker.wait(worker.fetch(service.ask(each)))
+            worker.wait(fetched(worker, service.ask(each)))
         worker.settle()
     controller.close()
     assert merge(tape).total == 31

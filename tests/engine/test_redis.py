@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from pytest_ragbench.engine.on_redis.store import LEASE_S, RedisInventory, Reply
 from pytest_ragbench.model.errors import BudgetError, UsageError
 from pytest_ragbench.model.redis_url import Address, shown
 from pytest_ragbench.settings import Settings
-from tests.engine.helpers import Service, lines, logging_request, note, unavailable
+from tests.engine.helpers import Service, fetched, lines, logging_request, note, unavailable
 from tests.servers.redis_server import BINARY, MISSING, RedisServer, redis_server
 
 pytestmark = [pytest.mark.skipif(BINARY is None, reason=MISSING), pytest.mark.timeout(100)]
@@ -56,7 +57,7 @@ def store(url: str) -> Iterator[RedisInventory]:
 
 def run_all(engine: Engine, requests: list[Any]) -> list[Any]:
     async def gather() -> list[Any]:
-        return [each.value for each in await asyncio.gather(*map(engine.fetch, requests))]
+        return [each.value for each in await asyncio.gather(*map(partial(fetched, engine), requests))]
 
     return engine.wait(gather(), 60)
 
@@ -124,7 +125,7 @@ def test_a_damaged_reply_counts_as_absent(store: RedisInventory) -> None:
 
 def test_every_key_runs_out(make_engine: MakeEngine, url: str, store: RedisInventory) -> None:
     engine = make_engine(store=url, caps=Caps(calls=9), limits={"p": Limits(requests_per_minute=60)})
-    engine.wait(engine.fetch(Service().ask("a")))
+    engine.wait(fetched(engine, Service().ask("a")))
     assert engine.claim_tests([1, 2]) == {1, 2}
     prefix = store._keys.prefix
     lasting = store._link.ask(
@@ -164,7 +165,7 @@ def _worker(url: str, log: Path, gate: Any, number: int) -> None:
     more = [logging_request(log, f"own {number} {key}") for key in range(10)]
 
     async def rest() -> list[Any]:
-        return list(await asyncio.gather(*map(engine.fetch, more), return_exceptions=True))
+        return list(await asyncio.gather(*map(partial(fetched, engine), more), return_exceptions=True))
 
     over = engine.wait(rest(), 60)
     note(log, f"?{sum(isinstance(each, BudgetError) for each in over)}")
@@ -209,7 +210,7 @@ def test_what_a_killed_process_held_is_free_when_its_lease_ends(
     async def scene() -> Any:
         while len(lines(log, "+")) < 2:
             await asyncio.sleep(0.01)
-        waiting = asyncio.ensure_future(engine.fetch(logging_request(log, "0")))
+        waiting = asyncio.ensure_future(fetched(engine, logging_request(log, "0")))
         os.kill(hog.pid or 0, signal.SIGKILL)
         return (await waiting).value
 
@@ -243,18 +244,18 @@ def test_no_change_of_a_row_is_lost(url: str) -> None:
 def test_too_fast_is_heard_by_all(make_engine: MakeEngine, url: str) -> None:
     service = Service([unavailable(429, 0.3)])
     one, other = (make_engine(store=url, limits={"p": Limits(wait=0.0, max_concurrency=8)}) for _ in range(2))
-    one.wait(one.fetch(service.ask("a")))
+    one.wait(fetched(one, service.ask("a")))
     began = time.monotonic()
     service.troubles = [unavailable(429, 0.3)]
 
     async def meet() -> None:
-        first = asyncio.ensure_future(one.fetch(service.ask("b")))
+        first = asyncio.ensure_future(fetched(one, service.ask("b")))
         while service.troubles:
             await asyncio.sleep(0)
         await first
 
     one.wait(meet())
-    other.wait(other.fetch(service.ask("c")))
+    other.wait(fetched(other, service.ask("c")))
     assert time.monotonic() - began >= 0.3
     running = other._running
     assert running is not None
@@ -288,7 +289,7 @@ def test_trouble_is_a_warning_and_the_run_goes_on(
         assert service.calls == 6
         assert service.peak <= 2
         with pytest.raises(BudgetError):  # the budget holds on, in this process
-            engine.wait(engine.fetch(service.ask("one more")))
+            engine.wait(fetched(engine, service.ask("one more")))
         began = time.monotonic()
         engine.close()
         assert time.monotonic() - began < 10
@@ -313,5 +314,5 @@ def test_a_server_that_comes_back_is_used_on(
         assert service.calls == 3
         run_all(other, [service.ask("d")])
         with pytest.raises(BudgetError):  # what was spent before is not forgotten
-            other.wait(other.fetch(service.ask("e")))
+            other.wait(fetched(other, service.ask("e")))
     assert not warned

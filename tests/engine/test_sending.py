@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Limits, Request, Transient
+from pytest_ragbench.engine import Engine, Limits, Transient
 from pytest_ragbench.engine.breaker import FAILURES, PAUSE
 from pytest_ragbench.engine.slots import LocalSlots
 from pytest_ragbench.model.errors import EndpointError, JudgeError
-from tests.engine.helpers import Clock, Service, unavailable
+from tests.engine.helpers import Asked, Clock, Service, fetched, unavailable
 
 LIMITS = Limits(attempts=3, wait=0.5, max_wait=30.0)
 
@@ -27,9 +28,9 @@ def engine(make_engine: Callable[..., Engine], clock: Clock) -> Engine:
     return make_engine(store=None, limits={"p": LIMITS}, sleep=clock.sleep, clock=clock)
 
 
-def error_of(engine: Engine, request: Request[Any]) -> JudgeError:
+def error_of(engine: Engine, request: Asked) -> JudgeError:
     with pytest.raises(JudgeError) as caught:
-        engine.wait(engine.fetch(request))
+        engine.wait(fetched(engine, request))
     return caught.value
 
 
@@ -48,7 +49,7 @@ def test_retry_after_is_waited_for(
     engine: Engine, clock: Clock, retry_after: float | None, least: float, most: float
 ) -> None:
     service = Service([unavailable(429, retry_after)])
-    assert engine.wait(engine.fetch(service.ask())).usage.calls == 2
+    assert engine.wait(fetched(engine, service.ask())).usage.calls == 2
     assert [least <= each <= most for each in clock.slept] == [True]
 
 
@@ -58,7 +59,7 @@ def test_a_busy_service_is_waited_for_beyond_the_attempts(
     limits = Limits(attempts=2, wait=0.5, patience=20.0)
     engine = make_engine(store=None, limits={"p": limits}, sleep=clock.sleep, clock=clock)
     busy = Service([unavailable(429, 1.0)] * 6)
-    assert engine.wait(engine.fetch(busy.ask())).usage.calls == 7
+    assert engine.wait(fetched(engine, busy.ask())).usage.calls == 7
     error = error_of(engine, Service([unavailable(503, None)] * 6).ask("failing"))
     assert "after 2 attempts" in str(error)
     clock.slept.clear()
@@ -79,7 +80,7 @@ def test_a_retry_after_beyond_the_cap_is_given_up_at_once(engine: Engine, clock:
 def test_503_for_ever(engine: Engine, clock: Clock) -> None:
     service = Service([unavailable()] * 9)
     with pytest.raises(EndpointError) as caught:
-        engine.wait(engine.fetch(service.ask(failure=EndpointError)))
+        engine.wait(fetched(engine, replace(service.ask(), kind="rag")))
     error = caught.value
     assert str(error).startswith("GET http://service/llm/search-rag: status 503 (after 3 attempts in ")
     assert error.code == "http_503"
@@ -93,7 +94,7 @@ def test_503_for_ever(engine: Engine, clock: Clock) -> None:
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408, 409])
 def test_what_can_heal_is_retried_as_often_as_is_configured(engine: Engine, status: int) -> None:
     healed = Service([unavailable(status), unavailable(status)])
-    assert engine.wait(engine.fetch(healed.ask("heals"))).usage.calls == healed.calls == 3
+    assert engine.wait(fetched(engine, healed.ask("heals"))).usage.calls == healed.calls == 3
     broken = Service([unavailable(status)] * 9)
     assert error_of(engine, broken.ask("stays")).code == f"http_{status}"
     assert broken.calls == LIMITS.attempts
@@ -124,9 +125,9 @@ def test_a_call_that_hangs_is_cut_off(make_engine: Callable[..., Engine], clock:
     assert (service.calls, service.under_way) == (2, 0)
 
 
-async def gather(engine: Engine, *requests: Request[Any]) -> list[Any]:
+async def gather(engine: Engine, *requests: Asked) -> list[Any]:
     outcomes: list[Any] = await asyncio.gather(
-        *(engine.fetch(each) for each in requests), return_exceptions=True
+        *(fetched(engine, each) for each in requests), return_exceptions=True
     )
     return outcomes
 
@@ -166,9 +167,9 @@ def test_a_waiting_retry_holds_no_slot(make_engine: Callable[..., Engine]) -> No
     engine = make_engine(store=None, limits={"p": Limits(max_concurrency=1)}, sleep=sleep)
 
     async def scene() -> list[Any]:
-        waiting = asyncio.ensure_future(engine.fetch(Service([unavailable()]).ask("a")))
+        waiting = asyncio.ensure_future(fetched(engine, Service([unavailable()]).ask("a")))
         await slept.wait()
-        other = await engine.fetch(Service().ask("b"))  # gets the one slot there is
+        other = await fetched(engine, Service().ask("b"))  # gets the one slot there is
         other_done.set()
         return [other.value, (await waiting).value]
 
@@ -182,16 +183,16 @@ def test_a_cancelled_waiter_loses_no_slot(make_engine: Callable[..., Engine], st
 
     async def scene() -> Any:
         service.open.clear()
-        first = asyncio.ensure_future(engine.fetch(service.ask(1)))
+        first = asyncio.ensure_future(fetched(engine, service.ask(1)))
         while not service.under_way:
             await asyncio.sleep(0)
-        others = [asyncio.ensure_future(engine.fetch(service.ask(n))) for n in range(2, 6)]
+        others = [asyncio.ensure_future(fetched(engine, service.ask(n))) for n in range(2, 6)]
         await asyncio.sleep(0)
         for each in others:
             each.cancel()
         service.open.set()
         await first
-        return (await engine.fetch(service.ask(6))).value
+        return (await fetched(engine, service.ask(6))).value
 
     assert engine.wait(scene(), timeout=10) == 6
 
@@ -230,7 +231,7 @@ def test_a_dead_provider_is_not_asked_again(engine: Engine, clock: Clock) -> Non
         "not asked again for 30 s"
     )
     assert {each.code for each in errors} == {"unavailable"}
-    assert engine.wait(engine.fetch(Service().ask("x", provider="other"))).value == "x"
+    assert engine.wait(fetched(engine, Service().ask("x", provider="other"))).value == "x"
 
 
 def test_after_the_pause_one_probe_decides(engine: Engine, clock: Clock) -> None:
@@ -246,8 +247,8 @@ def test_after_the_pause_one_probe_decides(engine: Engine, clock: Clock) -> None
     error_of(engine, service.ask("too early"))
     assert service.calls == 10
     clock.now += PAUSE
-    assert engine.wait(engine.fetch(service.ask("second probe"))).value == "second probe"
-    assert engine.wait(engine.fetch(service.ask("and on"))).value == "and on"
+    assert engine.wait(fetched(engine, service.ask("second probe"))).value == "second probe"
+    assert engine.wait(fetched(engine, service.ask("and on"))).value == "and on"
 
 
 def test_while_a_probe_is_under_way_others_are_told(engine: Engine, clock: Clock) -> None:
@@ -258,7 +259,7 @@ def test_while_a_probe_is_under_way_others_are_told(engine: Engine, clock: Clock
 
     async def scene() -> Any:
         service.open.clear()
-        probe = asyncio.ensure_future(engine.fetch(service.ask("probe")))
+        probe = asyncio.ensure_future(fetched(engine, service.ask("probe")))
         while not service.under_way:
             await asyncio.sleep(0)
         [other] = await gather(engine, service.ask("other"))
@@ -319,7 +320,7 @@ def test_a_provider_that_only_ever_said_500_is_given_up_early(make_engine: Calla
     assert max(slept) <= 2.0  # nobody got to the third wait
     engine, slept = engine_and_sleeps()
     service = Service([None, *[unavailable(500)] * 29])
-    engine.wait(engine.fetch(service.ask("well")))
+    engine.wait(fetched(engine, service.ask("well")))
     assert len(engine.wait(gather(engine, *map(service.ask, range(10))))) == 10
     assert service.calls == 40  # once it has answered, it may recover: nobody gives up early
     assert engine.usage()["judge"]["failed"] == 0
@@ -338,10 +339,10 @@ def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[...
 
     async def scene() -> list[Any]:
         hanging.open.clear()
-        tasks = [asyncio.ensure_future(engine.fetch(hanging.ask(number))) for number in range(5)]
+        tasks = [asyncio.ensure_future(fetched(engine, hanging.ask(number))) for number in range(5)]
         while hanging.under_way < 5:
             await asyncio.sleep(0)
-        await engine.fetch(healthy.ask("answered meanwhile"))
+        await fetched(engine, healthy.ask("answered meanwhile"))
         while retries < 5:
             await asyncio.sleep(0)
         hanging.open.set()

@@ -20,7 +20,7 @@ import pytest
 from pytest_ragbench.engine import Engine, Store
 from pytest_ragbench.engine.coordinator import Kept, Reply
 from pytest_ragbench.engine.inventory import DAY, StoreError
-from tests.engine.helpers import Service
+from tests.engine.helpers import Service, fetched
 
 MakeEngine = Callable[..., Engine]
 spawn = multiprocessing.get_context("spawn")
@@ -40,7 +40,7 @@ def fetch_twice(engine: Engine) -> Service:
     """The engine works, whatever the file does."""
     service = Service()
     for _ in range(2):
-        assert engine.wait(engine.fetch(service.ask("вопрос"))).value == "вопрос"
+        assert engine.wait(fetched(engine, service.ask("вопрос"))).value == "вопрос"
     return service
 
 
@@ -90,7 +90,7 @@ def test_a_reply_is_on_file_at_once(engine: Engine, store_path: Path) -> None:
     async def all_at_once() -> list[int]:
         on_file = []
         for number in range(5):
-            await engine.fetch(service.ask(number))
+            await fetched(engine, service.ask(number))
             await asyncio.sleep(0)
             on_file.append(await asyncio.to_thread(lambda: Store(store_path).stats()["replies"]))
         return on_file
@@ -102,10 +102,10 @@ def test_a_file_that_another_run_writes_to_is_written_later(
     engine: Engine, store_path: Path, warned: list[str]
 ) -> None:
     service = Service()
-    engine.wait(engine.fetch(service.ask("before")))
+    engine.wait(fetched(engine, service.ask("before")))
     blocker = sqlite3.connect(store_path, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
-    assert engine.wait(engine.fetch(service.ask("meanwhile"))).value == "meanwhile"
+    assert engine.wait(fetched(engine, service.ask("meanwhile"))).value == "meanwhile"
     assert Store(store_path).stats()["replies"] == 1
     blocker.execute("ROLLBACK")
     blocker.close()
@@ -144,7 +144,7 @@ def test_noise_while_in_use(make_engine: MakeEngine, store_path: Path, warned: l
     engine = make_engine()
     service = Service()
     for number in range(50):
-        engine.wait(engine.fetch(service.ask(f"{number}" * 500)))
+        engine.wait(fetched(engine, service.ask(f"{number}" * 500)))
     with sqlite3.connect(store_path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with store_path.open("r+b") as file:
@@ -153,12 +153,12 @@ def test_noise_while_in_use(make_engine: MakeEngine, store_path: Path, warned: l
     second = make_engine()
     for each in (second, engine):
         for number in range(50):
-            assert each.wait(each.fetch(service.ask(f"{number}" * 500))).value == f"{number}" * 500
+            assert each.wait(fetched(each, service.ask(f"{number}" * 500))).value == f"{number}" * 500
     assert 1 <= len(warned) <= 2  # each engine at most once
     calls = service.calls
     third = make_engine()
     for number in range(50):
-        third.wait(third.fetch(service.ask(f"{number}" * 500)))
+        third.wait(fetched(third, service.ask(f"{number}" * 500)))
     assert service.calls == calls
     assert len(list(store_path.parent.glob("*.corrupt-*"))) >= 1
 
@@ -210,7 +210,7 @@ def test_what_can_only_be_read_is_read(
 ) -> None:
     """A cache from another job, mounted read-only."""
     service, first = Service(), make_engine()
-    first.wait(first.fetch(service.ask("kept")))
+    first.wait(fetched(first, service.ask("kept")))
     first.close()
 
     def refuses(store: Store) -> sqlite3.Connection:
@@ -220,9 +220,9 @@ def test_what_can_only_be_read_is_read(
 
     monkeypatch.setattr(Store, "_open_to_write", refuses)
     engine = make_engine()
-    assert engine.wait(engine.fetch(service.ask("kept"))).cached
+    assert engine.wait(fetched(engine, service.ask("kept"))).cached
     for _ in range(2):
-        assert engine.wait(engine.fetch(service.ask("new"))).value == "new"
+        assert engine.wait(fetched(engine, service.ask("new"))).value == "new"
     assert service.calls == 2
     assert ["unable to open" in each and "for this process only" in each for each in warned] == [True]
 
@@ -231,16 +231,16 @@ def test_locked_by_somebody_else(
     make_engine: MakeEngine, store_path: Path, warned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, first = Service(), make_engine()
-    first.wait(first.fetch(service.ask("kept")))
+    first.wait(fetched(first, service.ask("kept")))
     first.close()
     monkeypatch.setattr("pytest_ragbench.engine.store.OPENING_S", 0.05)
     monkeypatch.setattr("pytest_ragbench.engine.replies._LOCKED_S", 0.0)
     blocker = sqlite3.connect(store_path, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     engine = make_engine()
-    assert engine.wait(engine.fetch(service.ask("kept"))).cached
+    assert engine.wait(fetched(engine, service.ask("kept"))).cached
     for _ in range(2):
-        assert engine.wait(engine.fetch(service.ask("new"))).value == "new"
+        assert engine.wait(fetched(engine, service.ask("new"))).value == "new"
     assert service.calls == 2
     blocker.close()
     engine.close()
@@ -252,9 +252,9 @@ def test_a_file_that_is_deleted_meanwhile_is_made_anew(
     make_engine: MakeEngine, store_path: Path, warned: list[str]
 ) -> None:
     engine, service = make_engine(), Service()
-    engine.wait(engine.fetch(service.ask("before")))
+    engine.wait(fetched(engine, service.ask("before")))
     store_path.unlink()
-    engine.wait(engine.fetch(service.ask("after")))
+    engine.wait(fetched(engine, service.ask("after")))
     engine.close()
     assert {item.payload for item in Store(store_path).items()} == {'{"echo":"after"}'}
     assert warned == []
@@ -264,7 +264,7 @@ FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
 from pytest_ragbench.engine import Engine, Store
-from tests.engine.helpers import Service
+from tests.engine.helpers import Service, fetched
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))  # write() then fails as on a full disk
 warned = []
@@ -272,10 +272,10 @@ engine = Engine(store=Path(sys.argv[1]), run_id="r", on_warning=warned.append)
 service = Service()
 keys = [str(number) * 3000 for number in range(60)]
 for key in keys[:5]:
-    engine.wait(engine.fetch(service.ask(key)))
+    engine.wait(fetched(engine, service.ask(key)))
 
 async def all_at_once():
-    return [each.value for each in await asyncio.gather(*(engine.fetch(service.ask(key)) for key in keys))]
+    return [each.value for each in await asyncio.gather(*(fetched(engine, service.ask(key)) for key in keys))]
 
 for _ in range(2):
     assert engine.wait(all_at_once()) == keys
@@ -297,12 +297,12 @@ def test_full_disk(store_path: Path) -> None:
 def test_a_damaged_row_counts_as_absent(make_engine: MakeEngine, store_path: Path, warned: list[str]) -> None:
     service = Service()
     engine = make_engine()
-    engine.wait(engine.fetch(service.ask("вопрос")))
+    engine.wait(fetched(engine, service.ask("вопрос")))
     with sqlite3.connect(store_path) as db:
         db.execute("UPDATE replies SET payload=replace(payload, 'вопрос', 'ответ')")
-    assert engine.wait(engine.fetch(service.ask("вопрос"))).value == "вопрос"
+    assert engine.wait(fetched(engine, service.ask("вопрос"))).value == "вопрос"
     assert service.calls == 2
-    assert engine.wait(engine.fetch(service.ask("вопрос"))).cached
+    assert engine.wait(fetched(engine, service.ask("вопрос"))).cached
     assert warned == []
 
 
@@ -358,14 +358,14 @@ def test_closing_prunes_once_a_day_and_notes_what_was_used(make_engine: MakeEngi
     put(store, reply("stale", used=time.time() - 100 * DAY))
     engine = make_engine()
     digest_holder = Service()
-    engine.wait(engine.fetch(digest_holder.ask()))
+    engine.wait(fetched(engine, digest_holder.ask()))
     engine.close()
     assert [item.payload for item in store.items()] == ['{"echo":"q"}']
     before = pruned(store_path)
     with sqlite3.connect(store_path) as db:
         db.execute("UPDATE replies SET used=?", (time.time() - 80 * DAY,))
     again = make_engine()
-    again.wait(again.fetch(digest_holder.ask()))
+    again.wait(fetched(again, digest_holder.ask()))
     again.close()
     assert pruned(store_path) == before
     assert next(store.items()).used > time.time() - DAY

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_ragbench.engine import Engine, Limits
 from pytest_ragbench.model.errors import Unscored
-from tests.engine.helpers import Service
+from tests.engine.helpers import Service, fetched
 
 seen_by: contextvars.ContextVar[str] = contextvars.ContextVar("seen_by", default="nobody")
 
@@ -25,7 +25,7 @@ def test_many_threads_wait_at_once(engine: Engine) -> None:
 
     def ask(number: int) -> Any:
         everyone_is_here.wait()
-        return engine.wait(engine.fetch(service.ask(number % 4))).value
+        return engine.wait(fetched(engine, service.ask(number % 4))).value
 
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(ask, range(16))) == [0, 1, 2, 3] * 4
@@ -34,7 +34,7 @@ def test_many_threads_wait_at_once(engine: Engine) -> None:
 
 def test_inside_another_running_loop(engine: Engine) -> None:
     async def elsewhere() -> Any:
-        return engine.wait(engine.fetch(Service().ask())).value
+        return engine.wait(fetched(engine, Service().ask())).value
 
     assert asyncio.run(elsewhere()) == "q"
 
@@ -43,9 +43,9 @@ def test_other_loops_may_await_a_fetch_or_bring_a_coroutine(engine: Engine) -> N
     service = Service()
 
     async def elsewhere() -> Any:
-        fetched = await engine.fetch(service.ask())
-        brought = await engine.bring(engine.fetch(service.ask()))
-        return fetched.value, brought.value
+        awaited = await fetched(engine, service.ask())
+        brought = await engine.bring(fetched(engine, service.ask()))
+        return awaited.value, brought.value
 
     assert (
         asyncio.run(elsewhere()) == asyncio.run(elsewhere()) == ("q", "q")
@@ -59,7 +59,7 @@ def test_cancelling_on_another_loop_cancels_the_fetch(engine: Engine) -> None:
 
     async def elsewhere() -> None:
         service.open.clear()
-        task = asyncio.ensure_future(engine.fetch(service.ask()))
+        task = asyncio.ensure_future(fetched(engine, service.ask()))
         while not service.under_way:
             await asyncio.sleep(0)
         task.cancel()
@@ -134,7 +134,7 @@ def test_a_callable_that_exits_does_not_end_the_loop(engine: Engine, error: Base
     with pytest.raises(type(error)) as caught:
         engine.wait(leave())
     assert caught.value is error
-    assert engine.wait(engine.fetch(Service().ask())).value == "q"
+    assert engine.wait(fetched(engine, Service().ask())).value == "q"
 
 
 def test_closing_ends_what_waits_and_closes_clients_last(engine: Engine) -> None:
@@ -198,7 +198,7 @@ def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Calla
             engine.loop.call_soon_threadsafe(service.open.set)
 
         service.open.clear()
-        engine.wait(engine.fetch(service.ask(key)), meanwhile=goes_on)
+        engine.wait(fetched(engine, service.ask(key)), meanwhile=goes_on)
 
     first, second = (make_engine(), Service()), (make_engine(), Service())
     for key in (1, 2, 3):

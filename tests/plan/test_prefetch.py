@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Request, Sent
+from pytest_ragbench.engine import Call, Engine, Sent
 from pytest_ragbench.engine.lookahead import looking_ahead
 from pytest_ragbench.judge.base import Answered, Task
 from pytest_ragbench.judge.panel import Panel
@@ -49,7 +49,8 @@ class Grader:
             return (await send(attempt)).payload
 
         key = {"task": task.name, "data": dict(task.data()), "vote": task.vote, "judge": self.name}
-        got = await self.engine.fetch(Request("judge", self.name, key, fetch, task.read, failure=JudgeError))
+        call = Call("judge", self.name, "none", None, None, key)
+        got = await self.engine.fetch(call, task.read, send=fetch)
         return Answered(got.value, self.name, got.usage, got.duration, got.cached)
 
 

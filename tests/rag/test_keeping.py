@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench.engine.calls import Call
 from pytest_ragbench.engine.core import Engine
 from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.model.samples import Location, Question, RagSample
@@ -113,8 +114,8 @@ def test_no_secret_is_in_the_key() -> None:
     keys: list[str] = []
 
     class Watching(Engine):
-        async def fetch(self, request: Any, *how: Any, **more: Any) -> Any:
-            keys.append(json.dumps(request.key))
+        async def fetch(self, call: Call, *how: Any, **more: Any) -> Any:
+            keys.append(json.dumps(call.key))
             raise EndpointError("seen")
 
     settings = RagSettings(

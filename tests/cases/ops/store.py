@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from pytest_ragbench import JudgeError, RagSample
-from pytest_ragbench.engine import Engine, Request, Sender, Sent, Store
+from pytest_ragbench.engine import Call, Engine, Sender, Sent, Store
 from pytest_ragbench.engine.keys import digest_of
 from pytest_ragbench.judge import rendering
 from pytest_ragbench.judge.openai import openai_judge
@@ -37,11 +37,12 @@ def _value(key: int) -> str:
     return f"value of {key} " * 20
 
 
-def _request(key: int, fetch: Callable[[Sender], Any]) -> Request[str]:
-    def read(payload: Any) -> str:
-        return str(payload["text"])
+def _call(key: int) -> Call:
+    return Call("judge", "stress", "none", None, None, {"key": key})
 
-    return Request(kind="judge", provider="stress", key={"key": key}, fetch=fetch, read=read)
+
+async def _asked(engine: Engine, key: int, send: Callable[[Sender], Any]) -> str:
+    return (await engine.fetch(_call(key), lambda payload: str(payload["text"]), send=send)).value
 
 
 def _write(path: str, keys: Sequence[int], errors: Any) -> None:
@@ -55,7 +56,7 @@ def _write(path: str, keys: Sequence[int], errors: Any) -> None:
 
                 return (await send(attempt)).payload
 
-            found = engine.wait(engine.fetch(_request(key, fetch))).value
+            found = engine.wait(_asked(engine, key, fetch))
             if found != _value(key):
                 errors.put(f"key {key} gave {found[:40]!r}")
     except BaseException as error:
@@ -68,7 +69,7 @@ def _read(path: str, keys: int, stop: Any, errors: Any) -> None:
     import json
 
     store = Store(Path(path))
-    digests = {digest_of(_request(key, _no_call), "stress"): key for key in range(keys)}
+    digests = {digest_of(_call(key), "stress"): key for key in range(keys)}
     names = list(digests)
     try:
         while not stop.is_set():
@@ -115,7 +116,7 @@ def stress(given: Input) -> Outcome:
         problems.append(str(errors.get()))
     written = sorted({key for share in shares for key in share})
     for key in written:
-        found = observe(lambda key=key: made.wait(made.fetch(_request(key, _no_call))).value)  # type: ignore[misc]
+        found = observe(lambda key=key: made.wait(_asked(made, key, _no_call)))  # type: ignore[misc]
         if found.value != _value(key):
             problems.append(f"key {key}: {found.told()}")
     made.close()
@@ -126,7 +127,7 @@ async def _opened(engine: Engine) -> None:
     async def fetch(send: Sender) -> Any:
         return {"text": "first"}
 
-    await engine.fetch(_request(-1, fetch))
+    await _asked(engine, -1, fetch)
 
 
 # What counts as the same question
