@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
         value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     elif name.startswith("assert_"):
-        # One helper a metric, made from the registry: also of a metric of one's own, once that is registered.
+        # One helper a metric, made from the registry: also of a user's metric, once that is registered.
         value = import_module(f"{__name__}.assertions.factory").made_helper(name)
     else:
         value = None

@@ -889,5 +889,5 @@ def assert_url_recall(
 ) -> Score:
     """Share of the URLs shown to the user that the first k chunks come from."""
 
-# Helpers of metrics of one's own: made when the metric is registered.
+# Helpers of your own metrics: made when the metric is registered.
 def __getattr__(name: str) -> Any: ...

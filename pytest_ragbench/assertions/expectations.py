@@ -97,6 +97,7 @@ class Expectations(BaseModel):
         """
         found: list[str] = []
         for name in type(self).model_fields:
+            # All of them, not the first: who mends an answer wants to see everything.
             wanted = getattr(self, name)
             if wanted is not None:
                 found += _CHECKS[name](sample, wanted)
@@ -139,6 +140,7 @@ def said(error: ValidationError) -> str:
 
 
 def _folded(text: str) -> str:
+    # People compare what they see, not code points and line breaks.
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -172,6 +174,7 @@ def _equals(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
 
 def _regex(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     answer = _answer(sample, "regex")
+    # As it was written: a pattern says itself whether case counts.
     yield from (f"nothing in the answer matches {text!r}" for text in wanted if not re.search(text, answer))
 
 
@@ -201,6 +204,7 @@ def _ids(sample: RagSample, what: str) -> tuple[str, ...]:
 def _cites(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     answer = _answer(sample, "cites")
     ids = _ids(sample, "cites")
+    # [1], [1, 3] and 【2】: models cite chunks by rank.
     numbers = {
         int(number)
         for group in re.findall(r"[\[【]([\d\s,;]+)[\]】]", answer)
@@ -208,6 +212,7 @@ def _cites(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     }
     for name in wanted:
         ranks = {place for place, id in enumerate(ids, start=1) if id == name}
+        # doc-1 must not be found in doc-12.
         named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", answer)
         if not named and not ranks & numbers:
             where = "" if ranks else ", which was not retrieved"
@@ -232,6 +237,7 @@ def _json_path(sample: RagSample, wanted: Mapping[str, Any]) -> Iterator[str]:
         return
     for path, value in wanted.items():
         found = jmespath.search(_bare(path), data)
+        # To Python True == 1, to JSON they are two values.
         if found != value or isinstance(found, bool) != isinstance(value, bool):
             has, should = (json.dumps(each, ensure_ascii=False) for each in (found, value))
             yield f"at {path} the answer has {has}, wanted {should}"

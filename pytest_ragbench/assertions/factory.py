@@ -42,6 +42,7 @@ def _made(metric: Metric) -> Callable[..., Score]:
         "threshold",
     ]
     name = PREFIX + metric.name
+    # assert_ndcg(sample, k=10) asks for ndcg@10, so that reports have one metric and not two.
     takes_cutoff = "k" in option_parameters(metric)
     spec = HelperSpec(
         name=name, metric=metric.name, given_in=positional[0], over=metric.of == "set",
@@ -81,6 +82,7 @@ def _by_name(
     if twice := given.keys() & options.keys():
         raise TypeError(f"{name}() got multiple values for argument {min(twice)!r}")
     given |= options
+    # Not the last one: a threshold may come from the configuration.
     for wanted in positional[:-1]:
         if wanted not in given:
             raise TypeError(f"{name}() missing 1 required positional argument: {wanted!r}")

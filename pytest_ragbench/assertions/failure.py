@@ -10,9 +10,10 @@ from pytest_ragbench.model.scores import Finding, Score
 from pytest_ragbench.scoring.results import Result
 from pytest_ragbench.text import is_blank
 
-_LABEL = 11
-_LONG = 2000
-_CHUNK = 160
+_LABEL_WIDTH = 11
+# Characters: enough for an answer, and for the first sentence of a chunk.
+_MAX_FIELD_CHARACTERS = 2000
+_MAX_CHUNK_CHARACTERS = 160
 _MARKS = {True: "✓", False: "✗", None: "·"}
 
 
@@ -33,6 +34,7 @@ def failure_text(
     of what was found without a metric.
     """
     scored = [(miss, miss.score) for miss in misses if miss.score is not None]
+    # All misses in the first line: pytest's summary and JUnit show nothing else.
     first = [*(one_line(text, 300) for text in said), *(_headline(miss, score) for miss, score in scored)]
     lines = ["; ".join(first)]
     lines += [f"  no score: {one_line(note, 300)}" for note in notes]
@@ -74,6 +76,7 @@ def evidence_text(results: Sequence[Result]) -> str:
 
 def _judges(scores: Iterable[Score]) -> list[str]:
     """Who judged; two grades of one call are said once."""
+    # A dict, not a set: in the order of the scores.
     blocks = dict.fromkeys(tuple(_judge(score)) for score in scores)
     return [line for block in blocks for line in block]
 
@@ -86,17 +89,17 @@ def _answer(sample: RagSample) -> list[str]:
 
 def _field(label: str, text: str) -> list[str]:
     shown = clean(text)
-    if len(shown) > _LONG:
-        shown = f"{shown[:_LONG]}… ({len(shown)} characters)"
+    if len(shown) > _MAX_FIELD_CHARACTERS:
+        shown = f"{shown[:_MAX_FIELD_CHARACTERS]}… ({len(shown)} characters)"
     return _block(label, shown.splitlines() or [""])
 
 
 def _block(label: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
-    if len(label) >= _LABEL:
-        return [f"  {label}", *(f"  {'':{_LABEL}}{line}" for line in lines)]
-    return [f"  {label if index == 0 else '':{_LABEL}}{line}" for index, line in enumerate(lines)]
+    if len(label) >= _LABEL_WIDTH:
+        return [f"  {label}", *(f"  {'':{_LABEL_WIDTH}}{line}" for line in lines)]
+    return [f"  {label if index == 0 else '':{_LABEL_WIDTH}}{line}" for index, line in enumerate(lines)]
 
 
 def _findings(findings: Sequence[Finding]) -> list[str]:
@@ -105,6 +108,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
     for finding in shown:
         value = f" {finding.value:.2f}" if finding.value is not None else ""
         because = one_line(finding.reason, 200)
+        # A judge often names the chunk in its reason: that is not said twice.
         if finding.chunk is not None and f"{finding.chunk}" not in because:
             because = f"chunk {finding.chunk}" + (f": {because}" if because else "")
         lines.append(
@@ -125,7 +129,7 @@ def chunk_lines(sample: RagSample) -> list[str]:
     for index, text in enumerate(sample.contexts[:10]):
         ranked = f" {sample.context_scores[index]:.2f}" if sample.context_scores else ""
         named = f" {one_line(sample.context_ids[index], 40)}" if sample.context_ids else ""
-        lines.append(f"[{index + 1}]{ranked}{named} {one_line(text, _CHUNK)}")
+        lines.append(f"[{index + 1}]{ranked}{named} {one_line(text, _MAX_CHUNK_CHARACTERS)}")
     if len(sample.contexts) > 10:
         lines.append(f"… and {len(sample.contexts) - 10} more")
     return lines

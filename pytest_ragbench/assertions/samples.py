@@ -125,6 +125,7 @@ async def aassert_metric(
 ) -> Score:
     """:func:`assert_metric` for async tests: the running loop is not blocked, so several can be gathered."""
     __tracebackhide__ = True
+    # In a thread, which may wait for the engine's loop while the test's loop goes on.
     return await asyncio.to_thread(assert_metric, name, sample, threshold, **options)
 
 
@@ -168,7 +169,7 @@ def assert_abstains(sample: RagSample, expected: bool = True, *, judge: object =
     """Assert that the answer declines to answer (for a question that the documents don't answer).
 
     ``assert_abstains(sample, sample.should_abstain)`` also asserts that a question that they do answer
-    gets one. A blank answer is no refusal: it says nothing.
+    gets one. A blank answer doesn't count as a refusal: it says nothing.
 
     Raises
     ------
@@ -231,6 +232,7 @@ def assert_search_rag(
     grades = []
     for name, limit in prepared.part_limits.items():
         grade = replace(found, metric=f"search_rag_{name}", value=found.details.get(name, found.value))
+        # The grades have the whole score's range, and so its bands.
         band = prepared.metric.band(grade.value)
         grades.append(replace(whole, metric=grade.metric, threshold=limit, score=grade, band=band, part=name))
         context.record(grades[-1])

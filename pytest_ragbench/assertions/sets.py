@@ -1,4 +1,4 @@
-"""Helpers over a set of samples: the mean of any metric, and metrics that are no mean of anything."""
+"""Helpers over a set of samples: the mean of any metric, and metrics that are computed over a whole set."""
 
 from __future__ import annotations
 
@@ -173,6 +173,7 @@ def _scored(request: SetRequest) -> Score:
         )
         raise
     total = found.total
+    # Metrics over a set count their items themselves.
     count = int(total.details.get("n_scored", total.details.get("n_items", 1)))
     band = metric.band(total.value)
     result = Result(
@@ -193,6 +194,7 @@ def _failure_text(prepared: PreparedSet, found: Score, shown: str, threshold: st
     for name, count in prepared.left_out.items():
         if count:
             lines.append(f"  left out   {count} questions without {name.replace('_', ' ')}")
+    # With the line of the question file, where the worst questions can be looked up.
     places = {
         part.given.label: part.given.location for part in prepared.parts if isinstance(part.given, RagSample)
     }

@@ -60,7 +60,7 @@ def stub_text(names_by_module: Mapping[str, str]) -> str:
         "__all__ = [\n" + "".join(f'    "{name}",\n' for name in public) + "]\n",
         "__version__: str\n",
         text,
-        "# Helpers of metrics of one's own: made when the metric is registered.\n"
+        "# Helpers of your own metrics: made when the metric is registered.\n"
         "def __getattr__(name: str) -> Any: ...\n",
     ]
     return "\n".join(parts)

@@ -26,6 +26,7 @@ def shuffled_contexts(sample: RagSample, seed: int = 0) -> RagSample:
     if len(contexts) < 2:
         raise UsageError(f"sample {sample.label} has {len(contexts)} chunks: there is no other order")
     order = list(range(len(contexts)))
+    # Of two chunks every other shuffle changes nothing.
     while order == sorted(order):
         random.Random(seed).shuffle(order)  # noqa: S311 - no secret
         seed += 1
@@ -44,6 +45,7 @@ def with_distractor(sample: RagSample, text: str, at: int = 0) -> RagSample:
     if not 0 <= at <= len(contexts):
         raise UsageError(f"at must lie in 0..{len(contexts)}, got {at}")
     chunks = [*contexts[:at], text, *contexts[at:]]
+    # The old answer was given to other chunks, so it has to be asked for again.
     changes: dict[str, Any] = {"contexts": chunks, "context_scores": None, "answer": None}
     if sample.context_ids is not None:
         changes["context_ids"] = [*sample.context_ids[:at], "distractor", *sample.context_ids[at:]]
@@ -84,6 +86,7 @@ def assert_same_meaning(
     __tracebackhide__ = True
     if is_blank(original.answer):
         raise UsageError(f"sample {original.label} has no answer to compare with")
+    # Thresholds in the variant's row are meant for other tests.
     pair = variant.with_(reference=original.answer, question=original.question, thresholds={})
     return assert_metric(metric, pair, threshold, **options)
 

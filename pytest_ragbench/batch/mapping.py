@@ -70,10 +70,13 @@ def score_batch(
 
 
 def _scorer(metrics: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Scorer]:
+    # One process may be given batches of several jobs.
     key = repr((metrics, sorted(options.items())))
     if key not in _scorers:
+        # Processes on other hosts share no file, and a store of each would only fill its disk.
         settings = load_settings(options={"store": "off", **options})
         engine = building.engine(settings, run_id=building.new_run_id())
+        # A cluster doesn't tell its workers when they have had their last batch.
         atexit.register(engine.close)
         _scorers[key] = (engine, Scorer(metrics, engine, settings))
     return _scorers[key]
@@ -130,6 +133,7 @@ async def _scored(entries: Sequence[Entry], scorer: Scorer) -> list[dict[str, An
     window = asyncio.Semaphore(_WINDOW)
 
     async def one(entry: Entry) -> dict[str, Any]:
+        # A large partition must not start all its calls at once.
         async with window:
             outcomes: dict[str, Outcome] = await scorer.scores(entry.sample) if entry.sample else {}
             return row_of(entry, outcomes)

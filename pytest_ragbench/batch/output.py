@@ -41,6 +41,7 @@ def finish(part: Path, output: Path, metrics: Sequence[str]) -> None:
     if kind == "jsonl":
         part.replace(output)
         return
+    # Whole or not at all: nobody finds half a table under the output's name.
     draft = output.with_name(f"{output.name}.tmp")
     (_csv if kind == "csv" else _parquet)(part, draft, metrics)
     draft.replace(output)
@@ -72,6 +73,7 @@ def _flat(part: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _csv(part: Path, output: Path, metrics: Sequence[str]) -> None:
+    # With a byte order mark: without one Excel takes UTF-8 for the local code page.
     with output.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
         for number, row in enumerate(_flat(part, metrics)):
@@ -82,6 +84,7 @@ def _csv(part: Path, output: Path, metrics: Sequence[str]) -> None:
 
 def _parquet(part: Path, output: Path, metrics: Sequence[str]) -> None:
     pa, pq = _pyarrow(output)
+    # Typed beforehand: a first group without any score would make a column of nulls.
     text, number = pa.string(), pa.float64()
     columns = [("row", pa.int64()), ("line", pa.int64()), ("id", text), ("question", text)]
     columns += [(name, number) for name in metrics]

@@ -65,8 +65,10 @@ def entries(
         problems.raise_any()
         raise AssertionError("an unknown kind of file is reported")
     done, line = after
+    # Other readers read everything again, and so count from the first row.
     number = done if isinstance(reader, StreamingReader) else 0
     for drafts in _drafts(reader, source, line):
+        # Where no first row can be read it is another kind of file, and not a few bad rows.
         if problems.found and (not keep_going or (number == 0 and not drafts)):
             problems.raise_any()
         bad = [(location.line, message) for location, message in problems.found]
@@ -88,6 +90,7 @@ def numbered(drafts: list[Draft], bad: list[tuple[int, str]], number: int) -> li
         found.append((draft.location.line, sample_from(question), None))
     messages: dict[int, str] = {}
     for line, message in bad:
+        # One entry a row, whatever is wrong with it.
         messages[line] = f"{messages[line]}; {message}" if line in messages else message
     found += [(line, None, message) for line, message in messages.items()]
     found.sort(key=lambda entry: entry[0])

@@ -144,6 +144,7 @@ def _identity(job: Job, scorer: Scorer) -> dict[str, Any]:
         "file": [str(job.path.resolve()), stat.st_size if stat else 0],
         "judge": scorer.judge.name if scorer.judge else None,
         "embedder": scorer.embedder.name if scorer.embedder else None,
+        # As JSON has it (lists for tuples): it is compared with what was read from JSON.
         **json.loads(json.dumps(reading)),
     }
 
@@ -152,6 +153,7 @@ def _rows_done(part: Path, totals: Totals) -> tuple[int, int]:
     last, whole = (0, 0), 0
     with part.open("rb") as file:
         for line in file:
+            # Half a line, from a run that was killed: its row is scored again.
             if not line.endswith(b"\n"):
                 break
             row = json.loads(line)
@@ -165,6 +167,7 @@ def _rows_done(part: Path, totals: Totals) -> tuple[int, int]:
 def _wanted(job: Job, scorer: Scorer, done: tuple[int, int]) -> Iterator[Entry]:
     """The rows still to be scored; the first ones are checked before any is asked about."""
     checked = False
+    # What was drawn before the interruption counts against the limit, too.
     taken = sum(_drawn(job, number) for number in range(1, done[0] + 1))
     if job.limit is not None and taken >= job.limit:
         return
@@ -191,6 +194,7 @@ def _wanted(job: Job, scorer: Scorer, done: tuple[int, int]) -> Iterator[Entry]:
 
 def _drawn(job: Job, number: int) -> bool:
     """Whether the row is in the share: only its number and the seed decide."""
+    # By the row's number, so that a run that is taken up again draws the same rows.
     return job.share >= 1 or crc32(f"{job.seed}:{number}".encode()) / 2**32 < job.share
 
 
@@ -218,6 +222,7 @@ async def _score_all(
 
     try:
         for number, entry in enumerate(rows):
+            # A task costs more than most arithmetic, and gains it nothing.
             if scorer.waits:
                 task = asyncio.ensure_future(scorer.scores(entry.sample)) if entry.sample else None
                 pending.append((entry, task))
@@ -230,6 +235,7 @@ async def _score_all(
         while pending:
             await write()
     finally:
+        # Also on Ctrl-C: what was paid for is on disk.
         file.flush()
         for _, task in pending:
             if task is not None:
@@ -244,6 +250,7 @@ def row_of(entry: Entry, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
         return {**row, "error": entry.problem}
     row |= {"id": sample.id, "question": sample.question}
     scores = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Score)}
+    # Null where there is none: each row has each metric, in the same order.
     row["scores"] = {name: scores[name].value if name in scores else None for name in outcomes}
     reasons = {name: score.error_message or score.reason for name, score in scores.items()}
     if any(reasons.values()):

@@ -60,6 +60,7 @@ class Scorer:
             name: MetricSetup(
                 context, ScoreRequest(metric=name, sample=any_sample, threshold=(thresholds or {}).get(name))
             )
+            # Named twice, a metric is scored once.
             for name in dict.fromkeys(names)
         }
         self.metrics = {name: setup.metric for name, setup in self._setups.items()}

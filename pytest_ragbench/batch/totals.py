@@ -29,6 +29,7 @@ class MetricTotals:
 
     def add(self, value: float, band: str | None) -> None:
         self.n += 1
+        # Welford: rows aren't kept, and a sum of squares would lose digits over millions of them.
         step = value - self.mean
         self.mean += step / self.n
         self.squares += step * (value - self.mean)
@@ -72,6 +73,7 @@ class Totals:
                 self.by_metric[name].add(value, self._metrics[name].band(value))
         for name, error in row.get("errors", {}).items():
             self.by_metric[name].unscored[error["code"]] += 1
+            # Told apart in the exit code: an answer that claims nothing isn't an outage.
             self.by_metric[name].undefined += error["type"] == "UndefinedScore"
 
     @property

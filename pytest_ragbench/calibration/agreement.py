@@ -20,6 +20,7 @@ from pytest_ragbench.statistics.agreement import Classification, classification,
 from pytest_ragbench.statistics.bounds import TWO_SIDED, share_bounds
 
 RESAMPLES = 2000
+# Both, also where a resample has one kind only: kappa is of the same scale in each of them.
 _LEVELS = (False, True)
 COVERAGE = 0.95
 """Share of the labels on which a judge must give a verdict when it is asked again."""
@@ -205,6 +206,7 @@ def rogan_gladen(
         )
     value = (share + tnr - 1) / youden
     variance = share * (1 - share) / n
+    # The judge's rates are estimates themselves: what the labels leave open of them adds to the error.
     variance += value**2 * tpr * (1 - tpr) / n_positive + (1 - value) ** 2 * tnr * (1 - tnr) / n_negative
     return _corrected(value, math.sqrt(variance) / youden)
 
@@ -215,6 +217,7 @@ def ppi_mean(all_judged: Sequence[float], judged: Sequence[float], human: Sequen
     ``judged`` and ``human`` are of the same labelled items. Raises UndefinedScore for fewer than two.
     """
     everything = np.asarray(all_judged, dtype=np.float64)
+    # How wrong the judge is, measured where people looked, corrects its mean everywhere.
     difference = np.asarray(human, dtype=np.float64) - np.asarray(judged, dtype=np.float64)
     if len(everything) < 2 or len(difference) < 2:
         raise UndefinedScore("two scores and two labels are the least", code="no_pairs")
@@ -224,6 +227,7 @@ def ppi_mean(all_judged: Sequence[float], judged: Sequence[float], human: Sequen
 
 def _corrected(value: float, error: float) -> Corrected:
     reach = 1.959963984540054 * error
+    # A correction may lead out of 0..1, where no share is.
     inside = min(max(value, 0.0), 1.0)
     return Corrected(inside, error, max(0.0, value - reach), min(1.0, value + reach))
 

@@ -38,6 +38,7 @@ def check_labels(
     UsageError
         Naming the label: no texts, an unknown metric, a task that the judge can't do.
     """
+    # Of the judge, before it is said of each label.
     if judge.tasks is not None and "verify_claims" not in judge.tasks:
         raise UsageError(f"the judge {judge.name!r} verifies no claims")
     if verdicts == "probability" and not getattr(judge, "probabilities", False):
@@ -125,6 +126,7 @@ def prepare_label(
 
 def label_context(judge: Judge, settings: Settings | None) -> Context:
     """Where scoring finds the judge; there is no embedder, and no engine but the judge's."""
+    # A label carries all that was judged: only a metric that embeds would need more.
     chosen = settings or Settings()
 
     def absent() -> Any:
@@ -166,6 +168,7 @@ def _with_verdict(label: Label, prepared: Prepared, outcome: Score | Exception, 
                 changes["value"] = outcome.value
             elif outcome.evidence:
                 changes["value"] = outcome.evidence[0].value
+        # Nothing to judge, so nothing to say of the judge.
         case UndefinedScore():
             pass
         case Unscored():

@@ -45,11 +45,13 @@ def consistency(rounds: Sequence[Sequence[Label]]) -> dict[str, float] | None:
     same = total = 0
     for verdicts in zip(*rounds, strict=True):
         said = [label.verdict for label in verdicts if label.verdict is not None]
+        # Each repeat with each: three of them are compared three times.
         pairs = [(one, two) for place, one in enumerate(said) for two in said[place + 1 :]]
         total += len(pairs)
         same += sum(one == two for one, two in pairs)
     if not total:
         return None
+    # Two independent judges that say yes this often agree by chance so often.
     yes = [bool(label.verdict) for each in rounds for label in each if label.verdict is not None]
     share = sum(yes) / len(yes)
     return {"value": same / total, "chance": share**2 + (1 - share) ** 2}

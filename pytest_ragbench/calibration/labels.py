@@ -16,6 +16,7 @@ from pytest_ragbench.model.errors import UsageError
 class Label(BaseModel):
     """One verdict of a judge, and the person's own."""
 
+    # People and later versions may write more columns.
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     question_id: str | None
@@ -62,6 +63,7 @@ def read_labels(path: Path) -> list[Label]:
         if line.strip():
             label = _label(line, f"{path}:{number}")
             known = (label.run, label.test, label.question_id, label.metric, label.evidence, label.claim)
+            # Written by hand it may name neither: then no other line can mean the same.
             found[known if label.question_id is not None or label.test else (number,)] = label
     if not found:
         raise UsageError(f"labels {path}: there is no label in it")
@@ -87,6 +89,7 @@ def _label(line: str, where: str) -> Label:
         if not isinstance(row, Mapping):
             raise UsageError(f"{where}: a label is an object, got {type(row).__name__}")
         label = Label.model_validate(
+            # Tools write null where nobody has written anything.
             {**row, "remark": row.get("remark") or "", "reason": row.get("reason") or ""}
         )
     except ValidationError as error:

@@ -294,7 +294,7 @@ async def _canary(judge: Judge, canary: Canary, cut: float | None) -> PreflightC
             canary.name, verdict.verdict == right, f"{_word(verdict.verdict)}: {said}"
         )
     if isinstance(task, RateAccuracy):
-        # The rating in the middle is imprecise, but nobody's order.
+        # The rating in the middle is imprecise, but no order asked for it.
         grade = task.scale.normalised(reply.rating)
         return PreflightCheckRecord(canary.name, (grade > 0.5) == right, f"grade {grade:g}: {reply.reason}")
     good = reply.grade >= 0.5

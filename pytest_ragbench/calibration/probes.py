@@ -120,6 +120,7 @@ async def probes(
         asked = await ask_again(some, judge, verdicts=verdicts, settings=settings)
         if probe := compared(kind, [judged[place] for place in places], asked):
             found[kind] = probe
+    # Both in one call, so that being asked together can't explain what the order does.
     together = await _together(judged, judge, verdicts, settings, backwards=False)
     reverse = await _together(judged, judge, verdicts, settings, backwards=True)
     shared = sorted(together.keys() & reverse.keys())
@@ -158,6 +159,7 @@ def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Prob
     n, same = len(pairs), int((first == second).sum())
     to_yes, to_no = int((~first & second).sum()), int((first & ~second).sum())
     yes_before, yes_after = float(first.mean()), float(second.mean())
+    # JSON verdicts have no value to move.
     moves = [two.value - one.value for one, two in pairs if one.value is not None and two.value is not None]
     return Probe(
         kind,
@@ -226,6 +228,7 @@ async def _together(
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, label in enumerate(labels):
         if label.claim is not None:
+            # What the judge would see beside the claims has to be the same.
             key = (label.metric, label.question_id, label.question, label.contexts, label.lang)
             groups.setdefault(key, []).append(place)
     orders = [places[::-1] if backwards else places for places in groups.values() if len(places) > 1]

@@ -77,6 +77,7 @@ async def generate(
     while len(generated.questions) < count:
         missing = count - len(generated.questions)
         # Half of what is missing at a time: each call writes several questions, and some are rejected.
+        # The range first: zip then takes no passage from the plan that it doesn't use.
         turn = [wanted for _, wanted in zip(range(max(1, missing // 2)), plan, strict=False)]
         if not turn:
             break
@@ -84,6 +85,7 @@ async def generate(
             *(_written(judge, kind, about, generated) for kind, about in turn)
         ):
             for draft in drafts:
+                # One after the other: each is compared with those accepted before it.
                 if len(generated.questions) < count:
                     await _take(draft, judge, embedder, vectors, generated)
         progress(generated)

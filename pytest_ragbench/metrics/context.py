@@ -35,6 +35,7 @@ Target = Literal["reference", "response", "auto"]
 
 def _target(sample: RagSample, target: str) -> str:
     """The field that chunks are compared with; "auto" is the reference where there is one."""
+    # People wrote the reference: where there is one, it decides.
     if target == "auto":
         return "answer" if is_blank(sample.reference) else "reference"
     return "answer" if target == "response" else "reference"
@@ -88,6 +89,7 @@ async def context_precision(sample: RagSample, tools: Tools, *, target: Target =
 
 
 named(
+    # RAGAS' name for the same ranking where nobody has written a reference.
     "context_utilization",
     "context_precision",
     {
@@ -173,6 +175,7 @@ async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
     is the metric that rewards a good order. Source: RAGAS' IDBasedContextPrecision.
     """
     found, relevant = ranking_of(sample)
+    # Chunks of one document share its id: cut finely, it must not weigh more.
     return _of_ids(sample, tools, retrieval.precision(found, relevant, collapse=True))
 
 
@@ -222,6 +225,7 @@ async def context_recall(
         ``"claims"``, or ``"sentences"``: the reference is split by rule, which saves one call.
     """
     if units == "sentences":
+        # A sentence may hold several facts, and fails by one of them: coarser, for one call less.
         claims = tuple(sentences(sample.reference or ""))
     else:
         claims = await split(tools, sample.reference or "", sample.question)
@@ -248,6 +252,7 @@ async def non_llm_context_recall(sample: RagSample, tools: Tools, *, cutoff: flo
     """
     wanted = [text for text in sample.reference_contexts or () if not is_blank(text)]
     findings = _likeness(wanted, contexts_of(sample), cutoff)
+    # Of what people named, however many chunks came back.
     value = verdicts.share(verdicts_of(findings), "reference contexts")
     reason = first_fault(findings, "no chunk resembles")
     return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="reference")
@@ -350,6 +355,7 @@ async def context_sentence_relevancy(sample: RagSample, tools: Tools) -> Score:
         copies += [text] if verdicts.normalize_text(text) in whole else sentences(text)
     result = verdicts.extracted_ratio(copies, everything)
     findings = [Finding(text, True) for text in result.found]
+    # A judge that rewrites what it should copy must not earn a sentence by it.
     findings += [Finding(text, None, "in no chunk: not counted") for text in result.invented]
     reason = f"{len(result.found)} of {result.n_sentences} sentences are needed"
     return tools.score(

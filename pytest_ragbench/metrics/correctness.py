@@ -26,6 +26,7 @@ from pytest_ragbench.text import is_blank
 
 
 def _check_beta(name: str, options: Mapping[str, Any]) -> None:
+    # 0 would be precision alone, which factual_correctness has a mode for.
     beta = options.get("beta", 1.0)
     if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
         raise UsageError(f"{name}: beta must be a finite number above 0, got {beta!r}")
@@ -108,6 +109,7 @@ async def answer_correctness(
     reply = await tools.ask(CompareClaims(claims, wanted, sample.question))
     found = [item.verdict for item in reply.in_order()]
     ours, theirs = found[: len(claims)], found[len(claims) :]
+    # TP are claims of the answer, as in RAGAS: the reference may say one of them in two claims.
     tp, fp, fn = sum(ours), len(ours) - sum(ours), len(theirs) - sum(theirs)
     if mode == "classify":
         factual = verdicts.f_beta(tp, fp, fn, beta)
@@ -115,6 +117,7 @@ async def answer_correctness(
         factual = verdicts.factual_correctness(ours, theirs, "f1", beta).value
     cosine_or_none = await _similarity(tools, answer, reference) if float(weights[1]) > 0 else None
     value = verdicts.weighted_mean(factual, cosine_or_none, (float(weights[0]), float(weights[1])))
+    # One list for both sides, so that a reader sees what was added and what is missing.
     titles = [*(f"answer: {claim}" for claim in claims), *(f"reference: {claim}" for claim in wanted)]
     findings = [
         Finding(title, item.verdict, item.reason, None, item.probability)
@@ -240,6 +243,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     )
     if not wanted:
         raise UsageError(
+            # Not undefined but a usage error: people wrote the reference, and can mend it.
             f"noise_sensitivity for sample {sample.label}: the reference has no claims that could be checked; "
             "write down what the right answer says"
         )
@@ -263,6 +267,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     for row, place in enumerate(wrong, len(wanted)):
         by_answer[place] = [column[row] for column in columns]
     parts = verdicts.noise_sensitivity(by_reference, by_answer, ok)
+    # As in the formula; here to say of each claim where it comes from.
     relevant = [any(column[: len(wanted)]) for column in columns]
     findings = [
         replace(item, chunk=None, reason=item.reason if item.ok else _source(by_answer[place], relevant))

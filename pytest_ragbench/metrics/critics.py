@@ -166,6 +166,7 @@ async def answer_accuracy(
             raise
         score = _rated(sample, tools, steps, first, confirmed=False, failed_rating=str(error))
         return _with_note(score, f"confirmation failed, the primary rating is used: {head(str(error))}")
+    # Half the scale is one step of 0, 1, 2: two judges one step apart don't disagree yet.
     gap = abs(steps.normalised(first.rating) - steps.normalised(second.rating))
     score = _rated(
         sample, tools, steps, second,
@@ -245,6 +246,7 @@ async def _once_or_twice(
 ) -> Score:
     if mode == "single":
         return _rated(sample, tools, scale, await tools.ask(task))
+    # Anew, or the store would answer the second call with the first reply.
     return await _averaged(sample, tools, scale, (task, again(task, 1)), require_both)
 
 
@@ -322,6 +324,7 @@ def _adapt_aspect(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
     definition, votes = options.get("definition"), options.get("votes", 1)
     if not isinstance(definition, str) or not definition.strip():
         raise UsageError(f"aspect: definition must say what is wanted of the answer, got {definition!r}")
+    # To Python True is an int, and would pass for one vote.
     if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1 or votes % 2 == 0:
         raise UsageError(f"aspect: votes must be an odd number, so that none can tie; got {votes!r}")
     direction = options.get("direction", "higher")
@@ -338,6 +341,7 @@ def _adapt_aspect(sample: RagSample, options: Mapping[str, Any]) -> Mapping[str,
     tier="generation",
     needs=("question", "answer"),
     tasks=("check_aspect",),
+    # A criterion is met or it isn't: there is nothing between.
     bands={"good": 1.0},
     adapt=_adapt_aspect,
 )
@@ -385,6 +389,7 @@ def _rubric(given: Any) -> tuple[tuple[int, str], ...]:
         raise UsageError("rubric: give two or more grades with their description: {1: '...', 2: '...'}")
     found = []
     for grade, text in given.items():
+        # Keys of a JSON object are strings.
         number = int(grade) if isinstance(grade, str) and grade.strip().lstrip("-").isdecimal() else grade
         if isinstance(number, bool) or not isinstance(number, int):
             raise UsageError(f"rubric: a grade must be a whole number, got {grade!r}")

@@ -24,6 +24,7 @@ from pytest_ragbench.text import is_blank
 def _sessions(samples: Sequence[RagSample]) -> dict[str, list[RagSample]]:
     found: dict[str, list[RagSample]] = {}
     for sample in samples:
+        # In the order of the file, which is that of the conversation.
         found.setdefault(str(sample.session), []).append(sample)
     return found
 
@@ -88,6 +89,7 @@ async def cache_hit_rate(
 
 
 def _place(text: str, stored: Sequence[str]) -> int | None:
+    # Word for word in the given cache, a question must not hit itself.
     return stored.index(text) if text in stored else None
 
 
@@ -159,6 +161,7 @@ async def multi_turn_consistency(samples: Sequence[RagSample], tools: Tools) -> 
     findings, values = [], []
     for (name, turns), reply in zip(asked.items(), replies, strict=True):
         verdicts = reply.in_order()
+        # Within each session first: a long one must not outweigh the others.
         values.append(sum(verdict.verdict for verdict in verdicts) / len(verdicts))
         for number, (turn, verdict) in enumerate(zip(turns[1:], verdicts, strict=True), 2):
             against = f"contradicts answer {verdict.turn}: " if verdict.turn and not verdict.verdict else ""

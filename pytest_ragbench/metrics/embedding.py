@@ -24,6 +24,7 @@ Labels = Sequence[Hashable] | None
 
 
 def _kind(items: Any) -> Literal["samples", "texts", "vectors"]:
+    # All are of one kind, so the first tells.
     first = next(iter(items), None)
     if isinstance(first, RagSample):
         return "samples"
@@ -91,6 +92,7 @@ async def intra_cluster_similarity(
     tier="embedding",
     of="set",
     embedder=True,
+    # Vectors that aren't normalised may lie any distance apart.
     high=float("inf"),
     adapt=_adapt_clusters,
 )

@@ -25,6 +25,7 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
         GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))
     )
     grades = {"answer_correctness": reply.answer_correctness, "groundedness": reply.groundedness}
+    # A grounded answer to another question is as useless as a good one that is made up.
     lower = min(grades, key=grades.__getitem__)
     return tools.score(
         sample,

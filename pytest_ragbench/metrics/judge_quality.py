@@ -39,6 +39,7 @@ def _adapt_by(items: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"tasks": (), "embedder": False}
     if by is None:
         raise UsageError('name the metric that the judge is watched at: by="faithfulness"')
+    # Each of them: none may be found wanting when others have been paid for.
     metrics = [check_sample(by, sample, options.get("options") or {}) for sample in items]
     if not any(known.tasks for known in metrics):
         raise UsageError(f"by={by!r} asks no judge, so it can't tell how good one is")
@@ -96,6 +97,7 @@ async def judge_consistency(
         known = find(by or "")
         scale = scale or (known.low, known.high)
         once, twice = await asyncio.gather(
+            # Repeat 1 has keys of its own in the store: a second opinion is never the first one read again.
             *(tools.score_samples(by or "", items, options or {}, repeat) for repeat in (0, 1))
         )
         pairs: list[tuple[Any, Any]] = [(one.value, two.value) for one, two in zip(once, twice, strict=True)]
@@ -115,6 +117,7 @@ async def judge_consistency(
         for (one, two), label in zip(pairs, labels, strict=True)
         if one is not None and two is not None
     ]
+    # Ten are enough to see what the two disagree about.
     furthest = sorted(both, key=lambda entry: -entry[0])[:10]
     findings = [Finding(label, None, shown) for _, shown, label in furthest]
     return tools.score(
@@ -164,6 +167,7 @@ async def judge_error_rate(
         failures = [
             (f"call {place}", item if isinstance(item, Exception) else None)
             for place, item in enumerate(items, 1)
+            # An undefined score is due to the sample: the judge did reply.
             if item is None or (isinstance(item, Exception) and not isinstance(item, UndefinedScore))
         ]
     value = agreement.error_rate(len(failures), len(items))
@@ -201,6 +205,7 @@ async def judge_latency(
 
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
+        # Without stored replies, which take no time and would flatter the judge.
         seconds = [duration for outcome in outcomes for duration in outcome.durations]
     else:
         seconds = [float(item) for item in items]
@@ -233,6 +238,7 @@ def _classified(name: str, items: Any, tools: Tools, part: str) -> Score:
     actual = []
     for place, (_, truth) in enumerate(pairs):
         try:
+            # People wrote the truth: a slip there is the test's mistake, not a failed call.
             actual.append(yes_no(truth))
         except ValueError as error:
             raise UsageError(f"{name}: the truth of item {place} is wrong: {error}") from None
@@ -286,6 +292,7 @@ async def judge_f1(items: Any, tools: Tools) -> Score:
 
 def _two_raters(name: str, items: Any) -> tuple[list[Any], list[Any], int]:
     pairs = _pairs(name, items)
+    # The formula leaves them out; counted, so that `coverage` can be held against the judge.
     missing = sum(None in pair for pair in pairs)
     return [one for one, _ in pairs], [two for _, two in pairs], missing
 
@@ -339,6 +346,7 @@ async def krippendorff_alpha(
         raise UsageError(
             f"krippendorff_alpha: every item needs one entry for each rater; got {sorted(raters)}"
         )
+    # The formula takes a row a rater, tests have a row an item.
     value = agreement.krippendorff_alpha(list(zip(*rows, strict=True)), level=level)
     reason = f"{len(rows)} items, {raters.pop()} raters, {level}"
     return tools.score(NOBODY, value, reason=reason, level=level, n_items=len(rows))

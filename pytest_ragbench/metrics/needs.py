@@ -38,8 +38,10 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
 def _lack(name: str, value: Any, sample: RagSample) -> str | None:
     if value is None:
         return f"{name}, which this sample does not have{_how(name)}"
+    # A blank answer or chunk is the system's doing, and scores; these two are the test's.
     if name in ("question", "reference") and is_blank(value):
         return f"{name}, which is blank"
+    # A grade of 0 is a judgment, too: "not relevant". With those alone there is nothing to find.
     if name == "relevant_ids" and not any(grade > 0 for grade in (sample.relevance or {}).values()):
         return "relevant_ids, and none of this question's has a grade above 0"
     if name == "relevant_urls" and all(map(is_blank, value)):

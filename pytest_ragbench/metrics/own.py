@@ -64,6 +64,7 @@ def as_score(name: str, sample: Any, tools: Tools, found: Any) -> Score:
     """
     own = sample if isinstance(sample, RagSample) else RagSample("")
     if isinstance(found, Score):
+        # The name as it was asked for: a formula can't know that it runs as "words@10".
         return replace(found, metric=tools.metric, sample_id=found.sample_id or own.id)
     reason = ""
     if isinstance(found, tuple) and len(found) == 2:

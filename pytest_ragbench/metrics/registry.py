@@ -174,6 +174,7 @@ class Registry:
         if not self._complete:
             for family in _FAMILIES:
                 importlib.import_module(f"pytest_ragbench.metrics.{family}")
+            # Before the entry points: a metric of theirs asks for all of ours when it is registered.
             self._complete = True
             self._load_entry_points()
         return self._metrics
@@ -197,6 +198,7 @@ class Registry:
             The name stands for something else already.
         """
         known = self._metrics.get(entry.name)
+        # By place, not by identity: pytest may import a conftest.py twice, under two names.
         if known is not None and _place(known.compute) != _place(entry.compute):
             raise UsageError(
                 f"metric {entry.name!r} is registered already, at {_place(known.compute)}; "
@@ -212,6 +214,7 @@ class Registry:
         entry = replace(known, name=name, options={**known.options, **options}, **changes)
         _check_definition(name, entry.tier, entry.needs, entry.low, entry.high, entry.direction)
         taken = self._metrics.get(name)
+        # The same again, from a conftest.py that was imported twice, doesn't clash.
         if taken is not None and (taken.compute, taken.options) != (entry.compute, entry.options):
             raise UsageError(f"metric {name!r} is registered already; choose another name")
         self._metrics[name] = entry
@@ -317,6 +320,7 @@ def named(name: str, base: str, changes: Mapping[str, Any] | None = None, **opti
 
 
 def _default_bands(low: float, high: float, direction: Direction) -> Mapping[str, float]:
+    # 0.9 and 0.7 mean something on a scale that ends at 1 only.
     if high != 1.0 or low not in (0.0, -1.0):
         return NO_BANDS
     return DEFAULT_BANDS if direction == "higher" else _LOWER_BANDS
@@ -358,6 +362,7 @@ def _computing(name: str, formula: Callable[..., Any]) -> Compute:
             raise UsageError(
                 f"metric {name!r}: {option!r} is an argument of the helpers; name the option otherwise"
             )
+    # Ours return scores already, so that thousands of them need no wrapper.
     if inspect.iscoroutinefunction(formula) and takes_tools(name, formula) and is_ours(formula):
         return formula
     return adapted_formula(name, formula)
@@ -398,6 +403,7 @@ def find(name: str) -> Metric:
         if not match["k"].isascii() or not match["k"].isdigit() or int(match["k"]) < 1:
             raise UsageError(f"metric {name!r}: the cut-off after @ must be a whole number above 0")
         base = known[match["base"]]
+        # The cut-off stays in the name: in reports recall@5 and recall@10 are two metrics.
         return replace(base, name=name, options={**base.options, "k": int(match["k"])})
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     listed = f"; known: {', '.join(sorted(known))}"

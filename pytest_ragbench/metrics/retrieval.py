@@ -33,7 +33,9 @@ def ranked(
 ) -> Score:
     """A score with the ranking as evidence."""
     found = [
-        Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}") for rank, name in enumerate(ranking, 1)
+        # A repeated id is marked at each of its ranks, though the formulas count its first one only.
+        Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}")
+        for rank, name in enumerate(ranking, 1)
     ]
     reason = not_retrieved(ranking, relevant)
     return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
@@ -116,6 +118,7 @@ async def r_precision(sample: RagSample, tools: Tools, *, collapse: bool = False
 
 
 @metric("judged", tier="retrieval", needs=_NEEDS, bands=NO_BANDS)
+# No bands: a share of judged ids is neither good nor bad, it says how complete the judgments are.
 async def judged(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
     """Share of the first k ids that have a grade at all: how far the other metrics can be trusted."""
     return _scored(sample, tools, formulas.judged(*ranking_of(sample), k, collapse=collapse))

@@ -20,6 +20,7 @@ async def split(
 ) -> tuple[str, ...]:
     """The claims in ``text``. One call; for a reference it is the same in every metric, and stored."""
     reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
+    # A blank claim can't be verified, and would count in the denominator.
     return tuple(claim for claim in reply.claims if not is_blank(claim))
 
 
@@ -28,6 +29,7 @@ async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], ques
     if not claims:
         return []
     if all(map(is_blank, texts)):
+        # Nothing supports nothing: no judge is needed to say so.
         return [Finding(claim, False, "nothing was retrieved") for claim in claims]
     reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question))
     return [
@@ -43,6 +45,7 @@ def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
 def share_of(tools: Tools, findings: Sequence[Finding], what: str = "claims") -> float:
     """Share of the findings that hold; by probability, the mean of P(yes)."""
     if (
+        # Only where all have a P(yes): a mean over some would be that of other claims.
         tools.verdicts == "probability"
         and findings
         and all(finding.value is not None for finding in findings)
@@ -53,6 +56,7 @@ def share_of(tools: Tools, findings: Sequence[Finding], what: str = "claims") ->
 
 def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -> str:
     """The reason beside the first failed finding, with its text where there is no reason."""
+    # Not None: such lines only inform.
     faults = [finding for finding in findings if finding.ok is False]
     if not faults:
         return ""

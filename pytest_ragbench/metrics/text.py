@@ -49,6 +49,7 @@ def _rouge(kind: str, what: str, bands: Mapping[str, float]) -> None:
         try:
             found = overlap.rouge(answer, reference, [kind], **how)[kind]
         except UndefinedScore:
+            # A usage error: a reference without a single word is the test's mistake.
             raise _no_tokens(kind, sample) from None
         return tools.score(
             sample, getattr(found, part), reason=_differs(sample), **found._asdict(), part=part,
@@ -132,6 +133,7 @@ async def corpus_bleu(
     found = overlap.corpus_bleu(
         [sample.answer or "" for sample in samples],
         [sample.reference or "" for sample in samples],
+        # One tokenizer for all, or n-grams of the document could not be counted together.
         lang=lang or next((sample.lang for sample in samples if sample.lang), None),
         tokenizer=tokenizer,
         lowercase=lowercase,

@@ -128,6 +128,7 @@ class Tools:
         if judge is None:
             raise UsageError(f"{self.metric} was given no judge")
         task = in_language(task, self.lang)
+        # A task that is asked in a word already is a part of one, and is not taken apart again.
         by_word = self.verdicts == "probability" and not task.one_word and task.name in ASKED
         if by_word and isinstance(task, NumberedTask):
             reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
@@ -135,14 +136,17 @@ class Tools:
         if self.fresh:
             task = anew(task)
         if self.repeat:
+            # Far above the votes that metrics number themselves: no repeat meets a vote's stored reply.
             task = again(task, task.vote + 1000 * self.repeat)
         answered = await judge.ask(task)
+        # How long a stored reply once took says nothing of this run's judge.
         if not answered.cached:
             self.durations.append(answered.duration)
         self.usage += answered.usage
         self.duration += answered.duration
         self.asked += 1
         self.stored += answered.cached
+        # Tasks of one score may have got different numbers of votes: the most is said.
         self.judges[answered.judge] = max(self.judges.get(answered.judge, 0), answered.votes)
         self.replies += [
             JudgeReply(text, task.name, answered.judge, cached=answered.cached) for text in answered.said
@@ -193,6 +197,7 @@ class Tools:
             votes=max(self.judges.values(), default=1) if votes is None else votes,
             usage=self.usage,
             duration=self.duration,
+            # Arithmetic asked nothing, so nothing of it came from the store.
             cached=self.asked > 0 and self.stored == self.asked,
             sample_id=sample.id,
             details=details,

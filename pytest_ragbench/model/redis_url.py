@@ -54,7 +54,9 @@ class Address:
             raise ValueError("prefix of the Redis URL: letters, digits, '_', '-' and '.' only")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         host += f":{port}" if port else ""
+        # The user's name helps to find a mistake; the password is shown to nobody.
         masked = f"{quote(unquote(parts.username or ''))}:***@" if parts.password else ""
+        # Without our own parameter, which the client would refuse.
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
         shown = f"{parts.scheme}://{masked}{host}{parts.path}"
         shown += f"?prefix={prefix}" if prefix != PREFIX else ""
@@ -62,6 +64,7 @@ class Address:
 
     def without_password(self, text: str) -> str:
         """A message that may be shown."""
+        # Clients repeat the URL in their errors.
         return text.replace(self.password, "***") if self.password else text
 
 

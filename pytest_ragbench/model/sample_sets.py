@@ -54,6 +54,7 @@ class RagSamples(Sequence[RagSample]):
     @staticmethod
     def _taken(found: RagSample | EndpointError | BudgetError) -> RagSample:
         if not isinstance(found, RagSample):
+            # Raised at each access: on one exception tracebacks would pile up.
             raise found.with_traceback(None)
         return found
 

@@ -51,6 +51,7 @@ def relevance(value: Iterable[Any] | Relevance | None, name: str) -> Relevance |
         try:
             number = float(grade)
         except (TypeError, ValueError):
+            # One message for what isn't a number and what isn't finite.
             number = float("nan")
         if not abs(number) < float("inf"):
             raise UsageError(f"{name}[{key!r}] must be a finite grade, got {grade!r}")
@@ -169,6 +170,7 @@ class RagSample:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise UsageError(f"{name} must be a string or None, got {type(value).__name__}")
+        # Frozen, and tuples within, so that threads and tests can share a sample.
         put = object.__setattr__
         put(self, "contexts", texts(self.contexts, "contexts"))
         put(self, "reference_contexts", texts(self.reference_contexts, "reference_contexts"))
@@ -181,6 +183,7 @@ class RagSample:
             put(self, "context_scores", tuple(float(score) for score in self.context_scores))
         for name in ("context_ids", "context_scores", "context_urls"):
             column = getattr(self, name)
+            # Ids alone are enough for ranking metrics: then there is nothing to be as long as.
             if column is not None and self.contexts is not None and len(column) != len(self.contexts):
                 raise UsageError(
                     f"{name} has {len(column)} entries for {len(self.contexts)} contexts; "
@@ -214,5 +217,6 @@ def sample_from(question: Question, **found: Any) -> RagSample:
         for name in Question.__dataclass_fields__
         if name in RagSample.__dataclass_fields__
     }
+    # Both are kept, since the reply's metadata know nothing of the question's.
     known["metadata"] = {**question.metadata, **found.pop("metadata", {})}
     return RagSample(**{**known, **found})

@@ -25,6 +25,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
+        # Of unknown and known the known: at least that much was paid.
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             self.calls + other.calls,
@@ -102,6 +103,7 @@ class Score:
             value = math.nan
         if not math.isfinite(value):
             raise UsageError(f"{self.metric}: a score must be a finite number, got {self.value!r}")
+        # A numpy.float64 would end a run under xdist without results.
         object.__setattr__(self, "value", value)
 
     def __float__(self) -> float:

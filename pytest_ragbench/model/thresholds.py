@@ -65,6 +65,7 @@ class Threshold:
     def shown(self, value: float) -> str:
         """``value`` with as many digits as it takes to see on which side of the limit it lies."""
         limits = [limit for limit in (self.low, self.high) if math.isfinite(limit)]
+        # 17 digits tell any two floats apart.
         for digits in range(2, 17):
             text = f"{value:.{digits}f}"
             if self.met(float(text)) == self.met(value) and all(
@@ -91,6 +92,7 @@ def parse_threshold(threshold: str | float | Threshold, scale: Scale | None = No
     scale = scale or Scale()
     if isinstance(threshold, Threshold):
         parsed = threshold
+    # True would be read as >=1.
     elif isinstance(threshold, bool) or not isinstance(threshold, (str, int, float)):
         raise UsageError(
             f"threshold for {scale.metric} must be a string or a number, got {threshold!r}; {_HELP}"
@@ -104,6 +106,7 @@ def parse_threshold(threshold: str | float | Threshold, scale: Scale | None = No
 
 
 def _parse_text(text: str, scale: Scale) -> Threshold:
+    # As phones, spreadsheets and word processors write them.
     cleaned = text.strip().replace("≥", ">=").replace("≤", "<=").replace("−", "-")
     if match := _COMPARISON.fullmatch(cleaned):
         return _limit(match[1], float(match[2]), scale)
@@ -144,6 +147,7 @@ def _better(scale: Scale) -> str:
 
 
 def _limit(operator: str, limit: float, scale: Scale) -> Threshold:
+    # Without float noise: 0.1 + 0.2 reads as 0.3.
     text = f"{operator}{limit:.12g}"
     if not math.isfinite(limit):
         raise UsageError(f"threshold {text!r} for {scale.metric} must be a finite number")
@@ -171,6 +175,7 @@ def _check_range(limit: float, text: str, scale: Scale) -> None:
 
 
 def _check_direction(threshold: Threshold, scale: Scale) -> None:
+    # A range, and ==, point both ways and are taken at their word.
     only_low = math.isinf(threshold.high) and math.isfinite(threshold.low)
     only_high = math.isinf(threshold.low) and math.isfinite(threshold.high)
     if scale.direction == "higher" and only_high:

@@ -71,6 +71,7 @@ def failed_share(trials: Sequence[Trial], *, good: bool) -> float | None:
 
 def _of_kind(kind: str, trials: Sequence[Trial]) -> MutationKindRecord:
     """How many were judged, and the share that was judged rightly, with a 95 % interval (Clopper-Pearson)."""
+    # A variant without a score says nothing of the judge: counted, and in no share.
     n = sum(trial.passed is not None for trial in trials)
     right = n - sum(trial.survived for trial in trials)
     record = MutationKindRecord(kind=kind, good=KINDS[kind], n=n, n_unscored=len(trials) - n, right=right)
@@ -102,6 +103,7 @@ def against_gates(
             if trial.kind == kind and trial.value is not None and trial.passed is not None
         }
         touched = {metric for metric, _ in values}
+        # No variant of this kind was judged, so gates would only repeat the run's verdict.
         if not touched:
             continue
         faulty = observed.with_values(values)

@@ -120,6 +120,7 @@ def _dropped(sample: RagSample) -> tuple[str, str] | None:
         return len((set(tokens(parts[place])) & wanted) - rest)
 
     worst = max(range(len(parts)), key=lost)
+    # One word in common may be chance.
     if lost(worst) < max(2, len(wanted) // 4):
         return None
     rest = _space(sample).join(part for place, part in enumerate(parts) if place != worst)
@@ -217,6 +218,7 @@ def rankings(sample: RagSample, relevant: Sequence[int]) -> list[Variant]:
     n = max(len(sample.context_ids or ()), len(sample.contexts or ()))
     good = sorted(set(relevant))
     found = []
+    # Only where reversing moves the relevant ones down, the first of them too: else it may be as good.
     if good and sum(n - 1 - place for place in good) > sum(good) and n - 1 - good[-1] > good[0]:
         found.append(_reranked("ranking_reversed", sample, list(range(n))[::-1], "reversed"))
     last = good[-1] if good else n
@@ -247,6 +249,7 @@ def _unrelated(sample: RagSample, others: Sequence[RagSample]) -> RagSample | No
             (other.question, other.answer) != (sample.question, sample.answer)
             and (sample.answer is None or other.answer != sample.answer)
             and all(getattr(other, name) for name in columns)
+            # A chunk in common may answer this question, too.
             and not own & {*(other.contexts or ()), *(other.context_ids or ())}
             and _lang(other) == _lang(sample)
         ):

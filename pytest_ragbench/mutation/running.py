@@ -77,12 +77,14 @@ class Trial:
 def kinds_for(metric: Metric) -> frozenset[str]:
     """The kinds of variants that say something about a metric; none for one that bad answers can't lower."""
     needs = set(metric.needs)
+    # Where lower is better a bad answer may well score low.
     if metric.of == "set" or metric.direction == "lower":
         return frozenset()
     if {"context_ids", "relevant_ids"} <= needs:
         return frozenset({"ranking_reversed", "tail_reversed", "without_support", "other_contexts"})
     if "answer" not in needs:
         judged = bool(metric.tasks) and {"contexts", "reference"} <= needs
+        # Average precision sees the order of the chunks, a share does not.
         ranked = {"ranking_reversed"} if metric.name.startswith("context_precision") else {"chunks_reversed"}
         return frozenset({"other_contexts", *ranked}) if judged else frozenset()
     if not (metric.tasks or metric.embedder) or not needs & {"question", "contexts", "reference"}:
@@ -172,6 +174,7 @@ def variants_of(passed: Sequence[Original]) -> list[tuple[Original, Variant]]:
     for original in passed:
         sample, metric = original.sample, original.prepared.metric
         wanted = kinds_for(metric)
+        # Beginning with the next sample, so that each lends its answer about as often.
         place = next(place for place, each in enumerate(samples) if each is sample)
         own = variants(sample, [*samples[place + 1 :], *samples[:place]])
         resting = original.resting
@@ -237,6 +240,7 @@ def _trial(original: Original, variant: Variant, outcome: Score | Exception) -> 
         case Unscored():
             reason = str(outcome).partition("\n")[0]
         case _:
+            # A bug in a formula isn't a verdict on the variant.
             raise outcome
     return Trial(
         metric=original.name,

@@ -69,7 +69,9 @@ def read_text(text: str, kind: Any) -> Any:
         return value
     if get_origin(kind) in (tuple, frozenset, AbstractSet, list):
         value = _json(text)
+        # Names with commas between are split by the field itself.
         return value if isinstance(value, list) else text
+    # `gates.mrr=true` and `judge=true` differ in what the key can hold.
     if kind is Any or get_origin(kind) in (Union, types.UnionType):
         value = _json(text)
         return text if value is None else value
@@ -91,6 +93,7 @@ def _plain(kind: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
         rest = [_plain(one) for one in get_args(kind) if one is not type(None)]
         return rest[0] if len(rest) == 1 else kind
+    # All our choices are words.
     return str if get_origin(kind) is Literal else kind
 
 

@@ -75,10 +75,12 @@ def load_settings(
     layers.append(_environment(os.environ if environ is None else environ, layers))
     given = {tuple(key.split(".")): value for key, value in (options or {}).items() if value is not None}
     names = {tuple(key.split(".")): flag for key, flag in (flags or {}).items()}
+    # Last, since later layers win.
     layers.append(_Layer("command line", _nested(given), names))
     try:
         settings = Settings.model_validate(merged(*(layer.values for layer in layers)))
     except ValidationError as error:
+        # Not chained: pydantic's message repeats the value, which may hold a key.
         raise UsageError(_explain(error, layers)) from None
     return settings.read_from(tuple(layer.name for layer in layers if layer.values))
 
@@ -94,6 +96,7 @@ def _environment(environ: Mapping[str, str], below: Sequence[_Layer]) -> _Layer:
     names: dict[tuple[str, ...], str] = {}
     unknown: list[str] = []
     for name in sorted(setting_variables(environ)):
+        # Set but empty is unset: CI systems hand over a missing secret so.
         if not environ[name]:
             continue
         path = _path_of(name, below)
@@ -155,6 +158,7 @@ def _near_variable(name: str, below: Sequence[_Layer]) -> str:
 
 def _nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
+    # Tables before their keys, so that RAGBENCH_RAG='{...}' and RAGBENCH_RAG__URL add up.
     for path, value in sorted(values.items(), key=lambda pair: len(pair[0])):
         node = tree
         for part in path[:-1]:

@@ -30,6 +30,7 @@ def _http_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ValueError("must be an http:// or https:// URL")
+    # It would be shown wherever the URL is.
     if parts.username or parts.password:
         raise ValueError("must not carry a password; name the variable that holds it in auth_env")
     return url.rstrip("/")
@@ -48,6 +49,7 @@ Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 class Section(BaseModel):
     """A table of the configuration."""
 
+    # A misspelt key that is ignored would leave its default in force, unseen.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -206,6 +208,7 @@ class PanelSettings(Section):
         allow_inf_nan=False,
         description="How near to the threshold a score is that judge_cascade decides.",
     )
+    # Off, since it doubles the calls.
     swap_roles: bool = Field(
         default=False, description="With judge_dual: also with the judges in each other's role, and the mean."
     )
@@ -217,6 +220,7 @@ class MetricSettings(Section):
     verdicts: Literal["json", "probability"] | None = Field(
         default=None, description="How the judge gives yes-or-no verdicts: as JSON, or by P(yes) of one word."
     )
+    # Not 0 or 1: every verdict would be the same.
     yes_from: float = Field(
         default=0.5, gt=0, lt=1, description="By probability: the P(yes) from which on a verdict is yes."
     )
@@ -233,6 +237,7 @@ class GgufSettings(Section):
     parallel: int = Field(default=2, ge=1, le=64, description="Questions at once, each with a whole context.")
     threads: int | None = Field(default=None, ge=1, le=1024, description="Default: one a core.")
     max_tokens: int = Field(default=2048, ge=16, description="Of a reply.")
+    # On a CPU a large model takes minutes for a long prompt.
     timeout: Seconds = Field(default=600.0, description="Seconds that a reply may take.")
 
 
@@ -248,6 +253,7 @@ class PreflightSettings(Section):
 class GatingSettings(Section):
     """What holds for all gates."""
 
+    # A warning by default: few questions can't decide much, and would fail every small suite.
     undecided: Literal["warn", "fail"] = Field(
         default="warn", description="What becomes of a run in which a gate can't tell."
     )
@@ -337,6 +343,7 @@ class Settings(Section):
         description=help_of("recorded"),
     )
 
+    # Not a setting: equal settings from other files are equal.
     _sources: tuple[str, ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
@@ -352,6 +359,7 @@ class Settings(Section):
 
     def read_from(self, sources: tuple[str, ...]) -> Settings:
         """The same, knowing its ``sources``."""
+        # Frozen: only a copy of its own can be told.
         found = self.model_copy()
         found._sources = sources
         return found

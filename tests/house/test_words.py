@@ -35,7 +35,7 @@ BANNED = {
 """What no longer says what it meant -> what says it."""
 
 LEFT = {
-    "__init__": 1, "assertions": 3, "calibration": 1, "engine": 12, "judge": 15,
+    "engine": 12, "judge": 15,
     "languages": 5, "plugin": 8, "text": 1,
 }  # fmt: skip
 """Room (or page of the documentation) -> how many are left there. A number may only get smaller."""

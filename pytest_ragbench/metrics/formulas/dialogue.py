@@ -37,6 +37,7 @@ def cache_hit_rate(best_cosines: Iterable[float | None], threshold: float = CACH
     for cosine in best:
         if cosine is not None and not -1 - 1e-9 <= cosine <= 1 + 1e-9:
             raise UsageError(f"a cosine must lie in [-1, 1], got {cosine!r}")
+    # Strictly above: what equals the threshold, up to float noise, is a miss.
     return sum(cosine is not None and cosine > threshold + 1e-9 for cosine in best) / len(best)
 
 
@@ -77,6 +78,7 @@ def best_cosines_to_cache(
         near = cosine_matrix(asked[start : start + step], stored)
         for row, place in zip(near, own[start : start + step], strict=True):
             if place is not None:
+                # So that it is never the nearest.
                 row[place] = -np.inf
             top = float(row.max())
             best.append(top if np.isfinite(top) else None)

@@ -80,6 +80,7 @@ def rouge(
             "holds a letter or digit",
             code="no_tokens",
         )
+    # Of several references the best counts, so one without tokens can't win.
     found = scorer.score_multi(with_tokens or targets, answer)
     return {
         name: Rouge(float(score.precision), float(score.recall), float(score.fmeasure))
@@ -293,6 +294,7 @@ def _references(references: References, name: str = "the reference") -> tuple[st
 def exact_match(answer: str, references: References) -> float:
     """1 where the answer is a reference, up to case, width, white space and punctuation at the ends."""
     wanted = _references(references)
+    # Normalising would leave nothing of a reference such as "?!".
     if answer in wanted:
         return 1.0
     found = normalize_text(answer)
@@ -332,6 +334,7 @@ def levenshtein(a: str, b: str) -> int:
     A column of the table is held in the bits of two integers (Myers 1999, in Hyyrö's form), so that two
     chunks of a thousand characters take about a millisecond.
     """
+    # The longer string goes into the bits, since there is one step for each character of the other.
     if len(a) < len(b):
         a, b = b, a
     if not b:

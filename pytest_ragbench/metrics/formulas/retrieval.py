@@ -88,6 +88,7 @@ def precision(
     """
     check_option("denominator", denominator, ("k", "returned"))
     query = _read(retrieved, relevant, k, collapse)
+    # As trec_eval: who returns fewer than k must not gain by it.
     ranks = k if k is not None and denominator == "k" else len(query.grades)
     return query.hits / ranks if ranks else 0.0
 
@@ -115,6 +116,7 @@ def ndcg(
     ranking has the best min(k, R) grades of all relevant ids, not only of those retrieved.
     """
     query = _read(retrieved, relevant, k, collapse)
+    # Of all relevant ids: measured by what it found itself, a poor retriever would look perfect.
     ideal = query.ideal[:k]
     return _dcg(query.grades, gain) / _dcg(ideal, gain)
 
@@ -164,6 +166,7 @@ def _read(retrieved: Iterable[Any], relevant: Relevant, k: int | None, collapse:
     seen: set[str] = set()
     grades = []
     for item in ranking:
+        # Negative grades (spam, in TREC's judgments) earn nothing and take nothing away.
         grades.append(0.0 if item in seen else max(grade_of.get(item, 0.0), 0.0))
         seen.add(item)
     return _Query(grades, ideal)
@@ -183,6 +186,7 @@ def check_k(k: object) -> None:
     """Raise UsageError unless ``k`` is None or a whole number above 0."""
     if k is None:
         return
+    # numpy's integers are Integral; and so is True, which nobody means.
     if isinstance(k, bool) or not isinstance(k, Integral) or int(k) <= 0:
         raise UsageError(f"k must be a whole number above 0, got {k!r}")
 

@@ -24,10 +24,12 @@ def document_of(url: str) -> str:
         return text
     scheme = parts.scheme.lower()
     if not parts.netloc:
+        # A path names a document of the service itself; in other text a # may mean anything.
         return _decoded(text.partition("#")[0]) if text.startswith("/") else text
     host = (parts.hostname or "").lower()
     if port is not None and port != _DEFAULT_PORTS.get(scheme):
         host += f":{port}"
+    # http and https of one host show the same document.
     start = f"//{host}" if scheme in _DEFAULT_PORTS else f"{scheme}://{host}"
     fragment = f"#{parts.fragment}" if parts.fragment.startswith(("/", "!")) else ""
     query = f"?{parts.query}" if parts.query else ""

@@ -238,6 +238,7 @@ def factual_correctness(
         recall = sum(covered) / len(covered)
     if precision is not None and recall is not None:
         weighted = beta**2 * precision + recall
+        # P = R = 0: 0/0 is 0 here, as in f_beta.
         value = (1 + beta**2) * precision * recall / weighted if weighted else 0.0
         return FactualCorrectness(value, precision, recall)
     return FactualCorrectness(precision if precision is not None else recall or 0.0, precision, recall)
@@ -280,6 +281,7 @@ def majority(votes: Iterable[Any]) -> Vote:
 
 def normalize_text(text: str) -> str:
     """NFKC, casefold, runs of white space collapsed, punctuation stripped from both ends."""
+    # Again after casefolding, which may leave a form that NFKC changes.
     folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
     start, stop = 0, len(folded)
     while start < stop and not _counts(folded[start]):
