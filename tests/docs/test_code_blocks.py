@@ -24,6 +24,7 @@ from pytest_ragbench.options import NOT_SETTINGS, OPTIONS, SHORT_VARIABLES
 from pytest_ragbench.settings import Settings
 from pytest_ragbench.settings.keys import type_at
 from pytest_ragbench.text.splitter import SentenceRules
+from tests.house.test_house import ROOMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
@@ -211,6 +212,12 @@ def test_options_and_variables_are_those_that_there_are(page: Path) -> None:
         path = variable.removeprefix("RAGBENCH_").lower().split("__")
         plain = variable.startswith(NOT_SETTINGS) or variable in SHORT_VARIABLES
         assert plain or type_at(Settings, path) is not None, f"{page}: {variable}"
+
+
+def test_the_order_of_the_rooms_is_todays() -> None:
+    text = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
+    told = re.findall(r"`(\w+)`", text.partition("In this order;")[2].partition("`tests/house`")[0])
+    assert told == [room for room in ROOMS if (ROOT / "pytest_ragbench" / room).is_dir()]
 
 
 def test_the_start_pages_say_the_same_commands() -> None:
