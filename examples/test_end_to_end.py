@@ -1,4 +1,4 @@
-"""Tier 3, end to end: the founding document's check of /llm/search-rag, and the reference answers."""
+"""Tier 3, end to end: two grades of each answer of /llm/search-rag, and the reference answers."""
 
 import pytest
 

@@ -206,7 +206,7 @@ def assert_search_rag(
     """Assert the two grades of the search-rag judge, each against its threshold.
 
     ``threshold`` holds for both; where only one of the two is named, only that one is asserted.
-    The default is the founding document's ``>=0.7`` for both. The judge never sees a threshold; on a
+    The default is ``>=0.7`` for both. The judge never sees a threshold; on a
     pass its message is ignored, on a failure without a message one is composed.
 
     Raises

@@ -129,7 +129,7 @@ async def answer_accuracy(
     """How well the answer agrees with the reference: a judge's rating, normalised to 0..1.
 
     ``(rating - lowest) / (highest - lowest)``; a rating that is not on the scale is an error. One judge
-    call, two in the other modes. Sources: the founding document rates 0, 1, 2; NVIDIA's answer accuracy (in
+    call, two in the other modes. Sources: a rating on 0, 1, 2 is the simplest form; NVIDIA's answer accuracy (in
     RAGAS) rates 0, 2, 4, twice: ``scale=(0, 2, 4), mode="swap_average"``.
 
     Parameters
@@ -290,7 +290,7 @@ async def response_groundedness(
 async def e2e_score(sample: RagSample, tools: Tools) -> Score:
     """How useful the answer is compared with the reference, as one grade in 0..1.
 
-    One judge call. Source: the founding benchmark's "E2E score".
+    One judge call. A grade of this package: there is no published formula.
     """
     reply = await tools.ask(GradeEndToEnd(sample.question, sample.answer or "", sample.reference or ""))
     return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)

@@ -1,7 +1,7 @@
 """Metrics of conversations and of a question cache, computed over a set of samples.
 
 The samples of a session are its turns, in order. Cache hit rate and context preservation describe the users
-more than the system. Source of all three: the founding benchmark's dialogue tier.
+more than the system. All three are defined here.
 """
 
 from __future__ import annotations

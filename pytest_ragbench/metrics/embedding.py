@@ -1,4 +1,4 @@
-"""How well an embedder separates known clusters of texts (the founding benchmark's tier 0).
+"""How well an embedder separates known clusters of texts (tier 0).
 
 Computed over a set: samples with a ``cluster``, strings with ``labels``, or vectors with ``labels``. The
 formulas and their sources are in :mod:`pytest_ragbench.metrics.formulas.clusters`.

@@ -19,7 +19,8 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
     """How well the answer answers the question and rests on the chunks: the lower of the two grades, in 0..1.
 
     One judge call. ``details`` holds both grades, ``answer_correctness`` (which does not compare with a
-    reference) and ``groundedness``. Source: the founding document's judge of ``/llm/search-rag``.
+    reference) and ``groundedness``. A pair of grades of this package, without a published
+    formula.
     """
     reply = await tools.ask(
         GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))

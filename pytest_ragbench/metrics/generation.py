@@ -117,7 +117,7 @@ async def _verified(
 async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
     """How much of the answer the chunks support, as one grade in 0..1.
 
-    One judge call. Coarser than :func:`faithfulness`. Source: the founding benchmark's "faithfulness".
+    One judge call. Coarser than :func:`faithfulness`. A grade of this package, without a published formula.
     """
     reply = await tools.ask(
         GradeFaithfulness(sample.question, sample.answer or "", tuple(sample.contexts or ()))
@@ -131,7 +131,7 @@ async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
 async def answer_relevancy_holistic(sample: RagSample, tools: Tools) -> Score:
     """How well the answer addresses the question, true or not, as one grade in 0..1.
 
-    One judge call. Source: the founding benchmark's "answer relevance".
+    One judge call. A grade of this package, without a published formula.
     """
     reply = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
     return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)

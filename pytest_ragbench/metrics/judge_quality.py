@@ -218,7 +218,7 @@ async def judge_latency(
     )  # fmt: skip
 
 
-# --- a judge that says yes or no (the founding benchmark's judge pipeline) ----------------------
+# --- a judge that says yes or no (tier "judge_pipeline") ----------------------
 
 
 def _said(value: Any) -> bool | None:

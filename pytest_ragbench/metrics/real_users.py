@@ -1,4 +1,4 @@
-"""The founding benchmark's "real users": questions that people asked, and the document each was shown.
+"""Real users: questions that people asked, and the document each was shown.
 
 The retriever is compared with the URL that the system in use showed at the time (``relevant_urls``). This only
 approximates relevance: the URL may be missing (such questions are left out of a mean, and counted), out of

@@ -42,7 +42,7 @@ Adapt = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.9, "good": 0.7})
-"""Lower limits of the founding benchmark's bands; below the last one a score needs "attention"."""
+"""Lower limits of the bands, by convention; below the last one a score needs "attention"."""
 RETRIEVAL_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.8, "good": 0.5})
 JUDGE_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.95, "good": 0.85})
 _LOWER_BANDS: Mapping[str, float] = MappingProxyType({"excellent": 0.1, "good": 0.3})

@@ -31,6 +31,7 @@ BANNED = {
     r"which there (?:is|are) not?": "none",
     r"nobody's": "nobody ... of",
     r"(?:of )?one's own": "your own",
+    r"founding (?:document|benchmark)s?": "the source, or 'defined here'",
 }  # fmt: skip
 """What no longer says what it meant -> what says it."""
 

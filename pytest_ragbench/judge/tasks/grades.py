@@ -65,7 +65,7 @@ class GradeFaithfulness(_GroundedTask, Task[GradeReply]):
 
 @dataclass(frozen=True)
 class GradeSearchRag(_GroundedTask, Task[SearchRagReply]):
-    """The founding document's judge of a search-and-answer service: two grades and a message."""
+    """Two grades of an answer with its chunks, and a message: whether it answers, and whether it is grounded."""
 
     name = "grade_search_rag"
     reply_type = SearchRagReply
