@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.cli.conftest import Cli
 from tests.gates.runs import report, run
+from tests.gates.test_verdicts import refusals, set_up
 
 
 def written(cli: Cli) -> None:
@@ -60,3 +62,65 @@ def test_branches_stand_for_their_last_run(cli: Cli) -> None:
     assert unknown.code == 4
     assert "has no complete run of a branch release with scores; it has: " in unknown.err
     assert "to name a branch, keep a history" in cli("compare", "main", "new.json").err
+
+
+def test_refusals_without_claims_are_equal(cli: Cli) -> None:
+    cli.write("good.json", json.dumps(report(refusals([1.0] * 8))))
+    cli.write("bad.json", json.dumps(report(refusals([0.0] * 8))))
+    cli.write("more.json", json.dumps(report(refusals([1.0] * 4, 8))))
+    gate = ("--gate", "faithfulness no worse than baseline")
+    same = cli("compare", "good.json", "good.json", *gate)
+    assert (same.code, same.out.startswith("PASS")) == (0, True)
+    assert cli("compare", "good.json", "bad.json", *gate).code == 1
+    more = cli("compare", "good.json", "more.json", *gate)
+    assert (more.code, "on_no_claims" in more.out) == (9, True)
+
+
+def test_the_configuration_counts(cli: Cli) -> None:
+    """Its gates and what holds for them; those that are typed stay where they are left out."""
+    cli.write("old.json", json.dumps(report(run([0.9] * 10))))
+    cli.write("new.json", json.dumps(report(run([0.5] * 3 + [0.9] * 7))))
+    gate = ("--gate", "faithfulness no worse than baseline")
+    assert cli("compare", "old.json", "new.json", *gate).code == 0  # undecided: three changed
+    cli.write("ragbench.toml", '[gates]\nfaithfulness = "mean >= 0.8"\n[gating]\nundecided = "fail"\n')
+    assert cli("compare", "old.json", "new.json", *gate).code == 10
+    configured = cli("compare", "old.json", "new.json")
+    assert (configured.code, "FAIL       faithfulness mean >= 0.8" in configured.out) == (1, True)
+    assert cli("compare", "old.json", "new.json", "--no-gates").code == 0
+    assert cli("compare", "old.json", "new.json", "--no-gates", *gate).code == 10
+
+
+def test_a_metric_that_nobody_knows_here(cli: Cli) -> None:
+    """Its direction comes with the scores; where it does not, that is said and nothing is guessed."""
+    for name, value in (("old", 0.3), ("new", 0.5)):
+        cli.write(f"{name}.json", json.dumps(report(set_up([value] * 8, direction="lower"))))
+        cli.write(f"{name}-0.1.json", json.dumps(report(run([value] * 8, "m", judge="grader"))))
+    gate = ("--gate", "m no worse than baseline by more than 0.1")
+    ran = cli("compare", "old.json", "new.json", *gate)
+    assert (ran.code, "FAIL" in ran.out, "0.200 worse" in ran.out) == (1, True, True)
+    assert cli("compare", "new.json", "old.json", *gate).code == 0
+    for command in (
+        ("compare", "old-0.1.json", "new-0.1.json"),
+        ("merge", "new-0.1.json", "--baseline", "old-0.1.json"),
+    ):
+        ran = cli(*command, *gate)
+        assert (ran.code, "which way m is better isn't in the report" in ran.err) == (4, True)
+    assert "0.200 higher" in cli("compare", "old-0.1.json", "new-0.1.json").out
+    # With one that says it, the other is understood too.
+    assert cli("compare", "old-0.1.json", "new.json", *gate).code == 1
+
+
+def test_reports_of_earlier_versions_are_compared(cli: Cli) -> None:
+    earlier = str(Path(__file__).parents[1] / "ground" / "data" / "report-0.1.0.json")
+    ran = cli("compare", earlier, earlier)
+    assert (ran.code, "the same as the baseline" in ran.out) == (0, True)
+
+
+def test_the_history_keeps_what_was_configured(cli: Cli) -> None:
+    for name, judge in (("old", "a"), ("new", "b")):
+        told = report(set_up([0.5] * 8, judge=judge))
+        told["run"] |= {"id": name, "git": {"commit": "abc" * 9, "branch": name}}
+        cli.write(f"{name}.json", json.dumps(told))
+    cli("history", "runs.sqlite", "--add", "old.json", "--add", "new.json")
+    ran = cli("compare", "old", "new", "--history", "runs.sqlite", "--gate", "m no worse than baseline")
+    assert (ran.code, "the judge was a and is b" in ran.out) == (0, True)

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import scipy.stats  # noqa: F401 - Pytester takes out of memory what a test imports, and numpy can't come back
 
 from pytest_ragbench.cli import run
 from tests.plugin.conftest import MODES, Project
+from tests.servers.rag_server import default_answer, rag_server
 
 OWN = """\
 import pytest_ragbench as rb
@@ -199,3 +201,50 @@ def test_which_member_answered_does_not_disarm_the_baseline(project: Project, ki
     assert answered != {
         score["judge"] for each in project.report("old.json")["results"] for score in each["scores"]
     }
+
+
+SUITE = """\
+tests:
+  - name: answers
+    questions: questions.csv
+    thresholds:
+      exact_match: ">=0"
+"""
+
+
+@pytest.mark.parametrize("mode", ["none", "n2", "no-xdist"])
+def test_an_added_question_does_not_disarm_the_gate(
+    project: Project, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tests without Python, a run that is merged from its report, and two reports compared."""
+    answered = ["yes"]
+
+    def answer(question: str) -> Any:
+        return {**default_answer(question), "answer": answered[0]}
+
+    def rows(n: int) -> str:
+        return "id,question,reference\n" + "".join(f"q{place},Is it {place}?,yes\n" for place in range(n))
+
+    (project.path / "a.rag.yaml").write_text(SUITE, encoding="utf-8")
+    project.write(questions_csv=rows(8), ragbench_toml='store = "off"\n')
+    rule = "exact_match no worse than baseline by more than 0.02"
+    with rag_server(answer) as server:
+        url = f"--rag-url={server.url}"
+        assert project.run(url, "--ragbench-json=old.json", *MODES[mode]).ret == 0
+        answered[0] = "no"
+        project.write(questions_csv=rows(9))
+        worse = project.run(
+            url, "--ragbench-json=new.json", "--ragbench-baseline=old.json", f"--ragbench-gate={rule}",
+            *MODES[mode],
+        )  # fmt: skip
+    assert worse.ret == 1
+    worse.stdout.fnmatch_lines(
+        ["FAIL *1.000 worse, over 8 questions, 8 of them changed*", "*1 question added (q8)"]
+    )
+    gates = project.report("new.json")["gates"]
+    assert gates[0]["comparison"]["notes"] == ["1 question added (q8)"]
+    project.monkeypatch.chdir(project.path)
+    ask = said_by(capsys)
+    for command in (["compare", "old.json", "new.json"], ["merge", "new.json", "--baseline", "old.json"]):
+        code, told = ask(*command, "--gate", rule, "--json")
+        assert (code, told["gates"]) == (1, gates)
