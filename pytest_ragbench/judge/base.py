@@ -5,15 +5,16 @@ An LLM, the local judge, a panel and a recording are interchangeable behind :cla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
 from pytest_ragbench.model.scores import Usage
+from pytest_ragbench.text import detect_language
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -32,6 +33,10 @@ class Task(Generic[R]):
     stored under, and nowhere else. See :func:`again`.
     """
 
+    lang_from: ClassVar[tuple[str, ...]] = ()
+    """Fields whose texts tell the language; several where one alone is often too short to tell."""
+    shown: ClassVar[Mapping[str, str]] = {}
+    """Label in the prompt to field, in the order in which the prompt shows them."""
     vote: ClassVar[int] = 0
     language: ClassVar[str | None] = None
     fresh: ClassVar[bool] = False
@@ -50,8 +55,9 @@ class Task(Generic[R]):
 
     @property
     def lang(self) -> str:
-        """The language of the texts under judgement, which the prompt follows."""
-        raise NotImplementedError
+        """The language of the texts under judgement, which the prompt follows: that of ``lang_from`` together."""
+        found = (getattr(self, name) for name in self.lang_from)
+        return detect_language(" ".join(text if isinstance(text, str) else " ".join(text) for text in found))
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -59,8 +65,8 @@ class Task(Generic[R]):
         return ()
 
     def data(self) -> Mapping[str, Any]:
-        """Untrusted texts by label (text, or list of texts that the prompt numbers from 1)."""
-        raise NotImplementedError
+        """Untrusted texts by label (text, or list of texts that the prompt numbers from 1): those of ``shown``."""
+        return {label: getattr(self, name) for label, name in self.shown.items()}
 
     def options(self) -> Mapping[str, Any]:
         """Trusted values that the instructions mention: ``{"count": 3}``."""
@@ -143,6 +149,11 @@ def identity_of(judge: Judge) -> str:
     A judge that has more to say than its name has an attribute ``identity``.
     """
     return str(getattr(judge, "identity", judge.name))
+
+
+def all_are(judges: Iterable[Judge], ability: Literal["probabilities", "shared"]) -> bool:
+    """Whether all judges have the ability; one that says nothing of it hasn't."""
+    return all(getattr(judge, ability, False) for judge in judges)
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Any function as a judge: a client library of one's own, a framework's model, a fake for tests."""
+"""Any function as a judge: your own client library, a framework's model, a fake for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Sender, Sent
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.completions import RawReply, completion_of, text_of
+from pytest_ragbench.judge.completions import RawReply, completion_of, string_or_none, text_of
 from pytest_ragbench.judge.conversation import Conversation, Turn, converse
 from pytest_ragbench.judge.rendering import prompt_version
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
@@ -169,11 +169,11 @@ def _raw_mapping(result: Mapping[str, Any]) -> RawReply:
 
 
 def _reply(content: str | None, finish_reason: Any = None, refusal: Any = None) -> RawReply:
-    return {"content": content, "finish_reason": _text(finish_reason), "refusal": _text(refusal)}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    return {
+        "content": content,
+        "finish_reason": string_or_none(finish_reason),
+        "refusal": string_or_none(refusal),
+    }
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -30,7 +30,7 @@ class RawReply(TypedDict):
 
 
 def completion_of(data: Any) -> Sent | None:
-    """The first choice of a chat completion and its token counts; None where ``data`` is no completion."""
+    """The first choice of a chat completion and its token counts; None where ``data`` is something else."""
     choices = data.get("choices") if isinstance(data, Mapping) else None
     if not isinstance(choices, list):
         return None
@@ -40,8 +40,8 @@ def completion_of(data: Any) -> Sent | None:
     reply: RawReply = {
         # Some services answer a schema with a tool call.
         "content": text_of(message.get("content")) or _called(message),
-        "finish_reason": _text(choice.get("finish_reason")),
-        "refusal": _text(message.get("refusal")) or _refused_part(message.get("content")),
+        "finish_reason": string_or_none(choice.get("finish_reason")),
+        "refusal": string_or_none(message.get("refusal")) or _refused_part(message.get("content")),
     }
     if logprobs := _logprobs(choice.get("logprobs")):
         reply["logprobs"] = logprobs
@@ -109,7 +109,7 @@ def text_of(content: Any) -> str | None:
         if isinstance(part, str):
             parts.append(part)
         elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
-            parts.append(_text(part.get("text")) or "")
+            parts.append(string_or_none(part.get("text")) or "")
     return "".join(parts)
 
 
@@ -120,7 +120,7 @@ def _called(message: Mapping[str, Any]) -> str | None:
     if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
         return None
     function = calls[0].get("function")
-    return _text(function.get("arguments")) if isinstance(function, Mapping) else None
+    return string_or_none(function.get("arguments")) if isinstance(function, Mapping) else None
 
 
 def _refused_part(content: Any) -> str | None:
@@ -129,7 +129,7 @@ def _refused_part(content: Any) -> str | None:
     return next((text for text in found if isinstance(text, str) and text), None)
 
 
-def _text(value: Any) -> str | None:
+def string_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.judge.base import Answered, Judge, Task, identity_of
+from pytest_ragbench.judge.base import Answered, Judge, Task, all_are, identity_of
 from pytest_ragbench.model.errors import JudgeError, RagbenchError
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class FallbackJudge:
     @property
     def probabilities(self) -> bool:
         """Whether both can be asked for a word with its probability."""
-        return all(getattr(judge, "probabilities", False) for judge in (self._first, self._second))
+        return all_are((self._first, self._second), "probabilities")
 
     @property
     def shared(self) -> bool:
         """Whether the replies of both are kept by the engine, for all workers."""
-        return all(getattr(judge, "shared", False) for judge in (self._first, self._second))
+        return all_are((self._first, self._second), "shared")
 
     def __repr__(self) -> str:
         return f"<judge {self._first.name}, else {self._second.name}>"

@@ -8,8 +8,10 @@ from typing import Any
 
 from pytest_ragbench.judge import local, tasks
 from pytest_ragbench.judge.base import Answered, R, Task
+from pytest_ragbench.judge.tasks.numbered import NumberedTask
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.providers import Spec
+from pytest_ragbench.text import is_blank
 
 
 class LocalJudge:
@@ -39,42 +41,41 @@ def _split_claims(task: tasks.SplitClaims) -> Mapping[str, Any]:
     return {"claims": local.split_claims(task.answer, task.question)}
 
 
+def _for_each(task: NumberedTask[Any], verdict: Callable[[int], Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {"verdicts": {str(number): verdict(number) for number in task.numbers}}
+
+
 def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
-    verdicts = {}
-    for number in task.numbers:
-        support = local.verify(task.claims[number - 1], task.contexts, task.question)
-        verdicts[str(number)] = {
-            "verdict": support.value >= 0.5,
-            "reason": support.reason,
-            "chunk": support.chunk,
-        }
-    return {"verdicts": verdicts}
+    def verdict(number: int) -> Mapping[str, Any]:
+        found = local.verify(task.claims[number - 1], task.contexts, task.question)
+        return {"verdict": found.value >= 0.5, "reason": found.reason, "chunk": found.chunk}
+
+    return _for_each(task, verdict)
 
 
 def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
     """A chunk is useful where it supports a claim of the answer."""
     claims = local.split_claims(task.target, task.question) or [task.target]
-    verdicts = {}
-    for number in task.numbers:
+
+    def verdict(number: int) -> Mapping[str, Any]:
         chunk = (task.contexts[number - 1],)
-        best = max(
-            (local.verify(claim, chunk, task.question) for claim in claims), key=lambda found: found.value
-        )
-        useful = best.value >= 0.5
+        useful = any(local.verify(claim, chunk, task.question).value >= 0.5 for claim in claims)
         reason = "it holds a claim of the answer" if useful else "it holds no claim of the answer"
-        verdicts[str(number)] = {"verdict": useful, "reason": reason}
-    return {"verdicts": verdicts}
+        return {"verdict": useful, "reason": reason}
+
+    return _for_each(task, verdict)
 
 
 def _compare_claims(task: tasks.CompareClaims) -> Mapping[str, Any]:
     """Each claim is held against those of the other side, all together and one by one."""
-    verdicts = {}
-    last = len(task.answer_claims)
-    for number in task.numbers:
-        others = task.reference_claims if number <= last else task.answer_claims
-        support = local.verify(task.items[number - 1], (" ".join(others), *others), task.question)
-        verdicts[str(number)] = {"verdict": support.value >= 0.5, "reason": _of_claims(support.reason)}
-    return {"verdicts": verdicts}
+
+    def verdict(number: int) -> Mapping[str, Any]:
+        others = task.reference_claims if number <= len(task.answer_claims) else task.answer_claims
+        # Together, since two claims of one side may say what is one claim of the other.
+        found = local.verify(task.items[number - 1], (" ".join(others), *others), task.question)
+        return {"verdict": found.value >= 0.5, "reason": _of_claims(found.reason)}
+
+    return _for_each(task, verdict)
 
 
 def _of_claims(reason: str) -> str:
@@ -97,7 +98,9 @@ def _grade_relevance(task: tasks.GradeRelevance) -> Mapping[str, Any]:
 
 
 def _grounded(task: tasks.GradeFaithfulness | tasks.GradeSearchRag) -> tuple[float, str]:
-    """Share of supported claims, and what is wrong with the weakest. No claim: nothing is ungrounded."""
+    """Share of supported claims, and what is wrong with the weakest. Without claims nothing is ungrounded."""
+    if is_blank(task.answer):
+        return 0.0, "empty answer"
     claims = local.split_claims(task.answer, task.question)
     found = [local.verify(claim, task.contexts, task.question) for claim in claims]
     if not found:
@@ -125,24 +128,19 @@ def _grade_search_rag(task: tasks.GradeSearchRag) -> Mapping[str, Any]:
 
 def _check_abstention(task: tasks.CheckAbstention) -> Mapping[str, Any]:
     abstains = local.is_abstention(task.answer)
-    return {
-        "abstains": abstains,
-        "reason": "the answer says that it has none" if abstains else "it gives an answer",
-    }
+    reason = "the answer says that it has none" if abstains else "it gives an answer"
+    return {"abstains": abstains, "reason": reason}
 
 
 def _check_consistency(task: tasks.CheckConsistency) -> Mapping[str, Any]:
-    verdicts = {}
-    for number in task.numbers:
-        found = local.contradiction(
-            task.answers[number - 1], task.answers[: number - 1], task.questions[number - 1]
-        )
-        verdicts[str(number)] = {
-            "verdict": found is None,
-            "turn": found.turn if found else None,
-            "reason": found.reason if found else "",
-        }
-    return {"verdicts": verdicts}
+    def verdict(number: int) -> Mapping[str, Any]:
+        place = number - 1
+        found = local.contradiction(task.answers[place], task.answers[:place], task.questions[place])
+        if found is None:
+            return {"verdict": True}
+        return {"verdict": False, "turn": found.turn, "reason": found.reason}
+
+    return _for_each(task, verdict)
 
 
 _RULES: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.judge.base import Answered, Judge, Task, identity_of
+from pytest_ragbench.judge.base import Answered, Judge, Task, all_are, identity_of
 from pytest_ragbench.model.errors import UsageError
 
 R = TypeVar("R", bound=BaseModel)
@@ -87,12 +87,12 @@ class Panel:
     @property
     def probabilities(self) -> bool:
         """Whether all of them can be asked for a word with its probability."""
-        return all(getattr(judge, "probabilities", False) for judge in self.members)
+        return all_are(self.members, "probabilities")
 
     @property
     def shared(self) -> bool:
         """Whether the replies of all are kept by the engine, for all workers."""
-        return all(getattr(judge, "shared", False) for judge in self.members)
+        return all_are(self.members, "shared")
 
     async def ask(self, task: Task[R]) -> Answered[R]:
         """The first judge's reply, to a task that is not part of a score: scores ask all members (``scoring``)."""

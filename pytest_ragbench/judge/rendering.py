@@ -107,8 +107,12 @@ def _version(name: str, lang: str, one_word: bool) -> str:
     parts = [file["form"], file[lang], _prompt_file("common")[lang]]
     if one_word:
         parts.append(_prompt_file("word_common")[lang])
+    return f"{_fingerprinted(file['version'], parts)}-{lang}"
+
+
+def _fingerprinted(version: Any, parts: Sequence[Any]) -> str:
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
-    return f"{file['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}-{lang}"
+    return f"{version}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def prompt_versions() -> dict[str, str]:
@@ -125,8 +129,7 @@ def prompt_versions() -> dict[str, str]:
         parts = [_prompt_file(name), shared]
         if name.startswith(_WORD):
             parts.append(_prompt_file("word_common"))
-        text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
-        versions[name] = f"{_prompt_file(name)['version']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        versions[name] = _fingerprinted(_prompt_file(name)["version"], parts)
     return versions
 
 

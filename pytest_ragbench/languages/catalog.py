@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 
 DEFAULT = "en"
-"""The language of prompts and explanations where a text's own has none, and of texts in no other's script."""
+"""The language of prompts and explanations where the sample's own has none, and of texts in no other's script."""
 
 GROUP = "ragbench.languages"
 """Entry points of packages that bring a language."""
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Script:
-    """``language.toml``: what tells that a text is in this language."""
+    """``language.toml``: how texts in this language are recognised."""
 
     topic: ClassVar[str] = "language"
 
@@ -182,7 +182,7 @@ class Catalog:
         return len(scripts) > len(set(scripts))
 
     def reading(self, code: str | None = None) -> tuple[Language, ...]:
-        """The languages whose words a text in ``code`` is read by: one for each script.
+        """The languages by whose words text in ``code`` is read: one for each script.
 
         Texts mix scripts (Latin product names in a Russian answer), and words in different scripts can't be taken
         for each other. Of the languages in one script, it is the text's own, or else the first.
@@ -270,14 +270,14 @@ def _hints(shape: type[Any]) -> dict[str, Any]:
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:
-    """A TOML value as the field's type. A text where a collection is wanted is its words; a set holds words
+    """A TOML value as the field's type. A string where a collection is wanted is its words; a set holds words
     casefolded, a tuple holds strings as they are.
     """
     origin = get_origin(kind) or kind
     if origin in (frozenset, tuple):
         items = value.split() if isinstance(value, str) else value
         if not isinstance(items, list):
-            raise LanguageError(f"{where} must be a list, or a text of words")
+            raise LanguageError(f"{where} must be a list, or a string of words")
         inner = get_args(kind)[0]
         found = [_value(inner, item, where) for item in items]
         # Words are looked up as texts are folded: "dreißig" as "dreissig".

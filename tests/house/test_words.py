@@ -35,10 +35,7 @@ BANNED = {
 }  # fmt: skip
 """What no longer says what it meant -> what says it."""
 
-LEFT = {
-    "engine": 12, "judge": 15,
-    "languages": 5, "plugin": 8, "text": 1,
-}  # fmt: skip
+LEFT = {"engine": 12, "plugin": 8}
 """Room (or page of the documentation) -> how many are left there. A number may only get smaller."""
 
 TRANSLATED = ("start.ja.md", "start.ru.md")

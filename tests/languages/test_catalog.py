@@ -61,7 +61,7 @@ def test_values_have_the_type_of_their_key(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ('word = "a"', "unknown key 'word'; known: mark, numbers, pairs, words"),
-        ("words = 3", "words must be a list, or a text of words"),
+        ("words = 3", "words must be a list, or a string of words"),
         ("mark = ['a']", "mark must be of the type str, not list"),
         ("mark = ", "sample.toml: Invalid value"),
     ],

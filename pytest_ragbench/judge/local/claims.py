@@ -17,7 +17,7 @@ _LIST_CLAUSE = r"\s*;\s+|(?<=:)\s+(?=\d{1,2}[.)] )|[；]\s*"
 
 @dataclass(frozen=True)
 class ClaimRules:
-    """``claims.toml``: what in an answer is no statement, as patterns. Case does not count."""
+    """``claims.toml``: what in an answer says nothing about the subject, as patterns. Case does not count."""
 
     topic: ClassVar[str] = "claims"
 
@@ -52,14 +52,14 @@ def split_claims(answer: str, question: str = "") -> list[str]:
 
     Sentences and list items; coordinated clauses only where each has its own subject and enough words.
     Greetings, closing phrases, questions, lead-ins to lists and "according to the documentation" are
-    left out. A bare "yes" or "no" is joined with ``question``, because alone it says nothing. An
-    abstention ("I don't know") is no claim: the list is
-    empty where there is nothing else.
+    left out. A bare "yes" or "no" is joined with ``question``, because alone it says nothing. An abstention
+    ("I don't know") makes no claim: the list is empty where there is nothing else.
     """
     claims: list[str] = []
     known = rules(ClaimRules, language_to_read(answer))
     for sentence in sentences(answer):
         if re.sub(r"[\W_]+", "", sentence).casefold() in known.bare_answers:
+            # Beside other sentences the yes is what those say in full.
             if not is_blank(question) and not claims and len(sentences(answer)) == 1:
                 claims.append(f"{sentence.strip(' .!。！')}: {question.strip()}")
             continue
@@ -85,6 +85,7 @@ def _strip_openers(sentence: str, known: ClaimRules) -> str:
         if match.end() == 0 or not shorter:
             break
         rest = shorter
+    # A capital where the language wants one: names and abbreviations are told by it later.
     if rest != sentence.strip() and rest[:1].islower():
         language = catalog().get(detect_language(rest))
         if language is not None and language.script.capitals:
@@ -101,6 +102,7 @@ def _clauses(sentence: str, known: ClaimRules) -> list[str]:
         start = match.end()
     parts.append(sentence[start:])
     parts = [part.strip(" 、") for part in parts]
+    # A clause of one or two words shares its subject with the one before, and alone it can't be verified.
     if len(parts) > 1 and all(len(analyse(part).content) >= 3 for part in parts):
         return parts
     return [sentence]

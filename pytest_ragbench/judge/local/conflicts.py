@@ -40,6 +40,7 @@ def conflicts(
     if misplaced is not None:
         problems.append(("misplaced", f"says {misplaced[1]} there, not {misplaced[0]}"))
 
+    # The question names its subject; a chunk that calls it otherwise is still about it.
     asked = question.casefold()
     absent = [
         term for i, term in enumerate(claim.terms)
@@ -86,6 +87,7 @@ def conflicts(
     personal = (
         any(t.key in known.rules.speaker for t in claim.terms) and not known.rules.speakers & source.words
     )
+    # "I tried it": chunks that nobody speaks in can't support what the speaker says of himself.
     signals["personal"] = float(personal)
     if personal:
         problems.append(("personal", "says nothing about the speaker"))
@@ -118,6 +120,7 @@ def _negation(
         for t, o in matched
         if o is not None and not agree(t, o, claim.lang) and not heard_so(t) and not shifted(t, o)
     ]  # fmt: skip
+    # Denials on both sides are mostly the same one, attached to other words.
     mine = [term for term, other in clashes if term.negated]
     theirs = [other for term, other in clashes if not term.negated]
     if bool(mine) == bool(theirs):
@@ -153,7 +156,7 @@ def _contrast(
 def _contrast_of_pieces(
     claim: str, source: str, around: str, known: Contrasts
 ) -> tuple[str, str, float] | None:
-    """The same in a text without spaces, where words can only be looked for as pieces of it."""
+    """The same without spaces between words, which can only be looked for as pieces of the text."""
     if not words(known.lang).has_ideographs(claim):
         return None
     for row in known.opposite_pieces:
@@ -185,6 +188,7 @@ def _swap(
     claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], known: Contrasts
 ) -> tuple[str, str] | None:
     """Two words that stand in each other's roles: A sued B / B sued A, from A to B / from B to A."""
+    # The passive turns the roles round, so that the same order would be the swap.
     if known.passive(claim.folded) != known.passive(source.folded):
         return None
     pairs = [
@@ -211,6 +215,7 @@ def _swap(
                 continue
             if not _order_tells(a, b, a2, b2, known):
                 continue
+            # Without prepositions only the order tells, and only close together: further apart it is free.
             around = a.clause == b.clause and b2.index < a2.index and a2.clause == b2.clause
             around = (
                 around
@@ -249,6 +254,7 @@ def _quantifier(claim: Sentence, source: Sentence, known: Contrasts) -> str | No
     rules = known.rules
     mine = {term.key for term in claim.terms} | claim.words
     theirs = {term.key for term in source.terms} | source.words
+    # A chunk that says both "all" and "some" decides nothing here.
     universal = _said(claim, known.universal, rules.universal_pieces)
     if universal and not known.universal & theirs and not first(rules.universal_pieces, source.folded):
         partial = _said(source, known.partial, rules.partial_pieces)
@@ -308,6 +314,7 @@ def _misplaced(claim: Sentence, source: Sentence, known: Contrasts) -> tuple[str
 
         rival = min(rivals, key=distance)
         own = min(places, key=distance)
+        # Names move more freely than numbers: in a long claim, or beside the rival's own clause, nothing is told.
         if term.number is None and (
             len(claim.content) > 8
             or own.clause == min(companions, key=lambda w: abs(w.index - rival.index)).clause
@@ -382,6 +389,7 @@ def _replaced(
             slot = source.content[places[before.index] + 1 :][:1]
         elif after is not None and i == 0:
             slot = source.content[max(0, places[after.index] - 1) : places[after.index]]
+        # A word that another of the claim's matches is said, only elsewhere.
         free = [t for t in slot or [] if t.index not in taken and t.kind != "grammar"]
         if free:
             found.append((term.text, free[0].text))
@@ -393,6 +401,7 @@ def _weight_of_lacking(term: Term, claim: Sentence, source: Sentence, chunk: Chu
     if not _absent(term, chunk):
         return 0.6
     number = term.number
+    # "Two of them" may be counted from a list of two, as long as the source states no other number.
     small = number is not None and max(number.readings) <= 10 and number.unit in ("", "person")
     stated = [n for n in source.numbers if not any(n.matches(mine) for mine in claim.numbers)]
     return 0.4 if small and not stated else 1.0

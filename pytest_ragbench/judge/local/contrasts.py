@@ -1,4 +1,4 @@
-"""Words by which a claim can differ from a text that has the same words otherwise: opposites, synonyms, quantifiers,
+"""Words by which a claim can differ from a chunk that has the same words otherwise: opposites, synonyms, quantifiers,
 hedges, roles. All are data of the languages; a change there needs a new ``VERSION``.
 """
 
@@ -58,14 +58,14 @@ class ContrastRules:
     list_words: frozenset[str] = frozenset()
     """Between the items of a list."""
     speaker: frozenset[str] = frozenset()
-    """Words of somebody who speaks of himself."""
+    """Words in which speakers mean themselves."""
     speakers: frozenset[str] = frozenset()
-    """Words of a text in which somebody speaks."""
+    """Words of chunks in which somebody speaks."""
 
 
 @cache
 def contrasts(lang: str | None) -> Contrasts:
-    """The words of the languages that a text in ``lang`` is read by."""
+    """The words of the languages by which text in ``lang`` is read."""
     return Contrasts(rules(ContrastRules, lang), lang)
 
 

@@ -13,6 +13,7 @@ from pytest_ragbench.text.stems import StemRules
 
 SYNONYM = 0.85
 NEGATED = 0.85
+"""How far a word has a synonym, or the word with a negative prefix: whether it denies is weighed elsewhere."""
 
 
 def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
@@ -62,6 +63,7 @@ def _negated_forms(word: str, lang: str | None) -> frozenset[str]:
     for prefix in words(lang).rules.negative_prefixes:
         if word.startswith(prefix) and len(word) - len(prefix) >= 4:
             forms.add(stem(word[len(prefix) :], lang))
+    # Only prefixes of the word's own language: "un" makes no Russian word.
     for language in catalog().reading(lang):
         if language.rules(StemRules).knows(word):
             forms |= {stem(prefix + word, lang) for prefix in language.rules(WordRules).negative_prefixes}
@@ -73,6 +75,7 @@ def _form_of(one: str, other: str) -> float:
     short, long = sorted((one, other), key=len)
     if len(short) >= 4 and long.startswith(short) and len(long) - len(short) <= 4:
         return 0.9
+    # Other endings of one long stem: "reimburse", "reimbursement".
     common = 0
     while common < len(short) and short[common] == long[common]:
         common += 1
@@ -90,6 +93,7 @@ def _run_match(run: str, kind: str, folded: str) -> float:
         return 0.0
     if kind == "grammar" or len(run) == 1:
         return 0.0
+    # A run is several words in one: pairs of characters are the smallest that still mean something.
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
     by_pair = sum(pair in folded for pair in pairs) / len(pairs)
     by_one = sum(character in folded for character in run) / len(run)

@@ -64,7 +64,7 @@ class NumberRules:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number in a text. ``readings`` has two values where the notation is ambiguous (1.000)."""
+    """One number. ``readings`` has two values where the notation is ambiguous (1.000)."""
 
     readings: frozenset[float]
     unit: str
@@ -106,7 +106,7 @@ def _notation(lang: str | None) -> _Notation:
 
 
 class _Notation:
-    """Reads numbers by the rules of the languages of a text."""
+    """Reads numbers by the rules of one language for each script."""
 
     def __init__(self, rules: NumberRules, lang: str | None) -> None:
         self.rules = rules
@@ -124,6 +124,7 @@ class _Notation:
 
     def numbers(self, text: str) -> list[Number]:
         found = [*self.in_characters(text), *self.in_digits(text), *self.in_words(text)]
+        # Of overlapping ones the longest that begins first: "3 million" rather than "3".
         found.sort(key=lambda number: (number.start, -number.end))
         kept: list[Number] = []
         for number in found:
@@ -158,6 +159,7 @@ class _Notation:
         folded = fold(word, self.lang)
         if folded in self.units:
             return self.units[folded], after.end()
+        # Latin units run into letters of other scripts: "5kmの".
         latin = re.match("[a-z]+", folded)
         if latin is not None and latin.group() in self.units and not word.isascii():
             return self.units[latin.group()], after.start(1) + latin.end()
@@ -207,7 +209,7 @@ class _Notation:
         )
 
     def value(self, run: str) -> float | None:
-        """3億5000万, 二十三, 1.5万; None where the run is no number."""
+        """3億5000万, 二十三, 1.5万; None where the run can't be read."""
         total = section = 0.0
         digits = ""
         for character in run.replace(",", ""):
@@ -218,6 +220,7 @@ class _Notation:
             number = _float(digits)
             if number is None:
                 return None
+            # 万 and above multiply all that was read so far, 千 and below only the digit before them.
             if scale < 1e4:
                 section += (number or 1.0) * scale
             else:
@@ -293,6 +296,7 @@ def _by_number(months: tuple[frozenset[str], ...]) -> dict[str, int]:
 
 
 def _readings(digits: str) -> frozenset[float]:
+    # Three parts or more that are not groups of three.
     if re.fullmatch(r"\d+(?:\.\d+){2,}", digits) and not re.fullmatch(r"\d{1,3}(?:\.\d{3})+", digits):
         # A version or a dotted date; kept apart from every plain number by its sign.
         return frozenset({-float(re.sub(r"\D", "", digits) or 0) - 0.5})
@@ -303,6 +307,7 @@ def _readings(digits: str) -> frozenset[float]:
     if grouped.group(3):
         return frozenset({whole + float("0." + grouped.group(3))})
     groups = re.findall(r"[ ,.'’]", grouped.group(2))
+    # "1.000" is a thousand in one country and one in another.
     if len(groups) == 1 and groups[0] in ",.":
         return frozenset({whole, whole / 1000})
     return frozenset({whole})

@@ -74,7 +74,7 @@ def _any(patterns: Sequence[str]) -> re.Pattern[str]:
 def is_abstention(answer: str) -> bool:
     """True where the answer says that it can't answer, and nothing else of substance.
 
-    "I don't know, but the warranty is two years" is an answer. A blank text is no abstention.
+    "I don't know, but the warranty is two years" is an answer. A blank answer abstains from nothing.
     """
     if is_blank(answer):
         return False
@@ -84,6 +84,7 @@ def is_abstention(answer: str) -> bool:
     refused = [part for part in parts if known.refuses(part)]
     if not refused:
         return False
+    # "I don't know. Do you mean the annual fee?" still abstains: questions and courtesies say nothing.
     others = [part for part in parts if part not in refused and not part.rstrip().endswith(("?", "？"))]
     substance = sum(len(analyse(part).content) for part in others if not known.courtesy.search(part))
     return substance <= 2
@@ -113,6 +114,7 @@ def addresses(question: str, answer: str) -> Support:
     if is_abstention(answer):
         return Support(0.0, None, "says that it can't answer")
     kind = question_kind(question)
+    # A list answers as its lines together do.
     asked, given = analyse(question), analyse(clean(answer).replace("\n", ". "))
     topic = _topic(asked, given)
     fits = _fits(kind, asked, given, answer)
@@ -132,6 +134,7 @@ def addresses(question: str, answer: str) -> Support:
 
 def _topic(asked: Sentence, given: Sentence) -> float:
     total = sum(term.weight for term in asked.content)
+    # A question of small words only has no topic to miss.
     if not total:
         return 1.0
     return sum(term.weight for term in asked.content if _has(term, given)) / total
@@ -147,6 +150,7 @@ def _has(term: Term, sentence: Sentence) -> bool:
 
 def _fits(kind: str, asked: Sentence, given: Sentence, answer: str) -> bool:
     known = _questions(given.lang)
+    # Numbers that are copied from the question answer nothing.
     told = {number.readings for number in asked.numbers}
     fresh = [number for number in given.numbers if number.readings not in told]
     if kind in ("number", "duration"):

@@ -35,7 +35,7 @@ WEIGHTS = {
 
 
 ASKED = 0.4
-"""Weight of words that the question has already: they are no claim of the answer."""
+"""Weight of words that the question has already: the answer does not claim them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,7 @@ class _Reader:
         self.shouting = text.upper() == text and text.lower() != text
 
     def read(self) -> None:
+        # Numbers were found first, since one may span several pieces: "3 million", "twenty-five".
         waiting = list(reversed(self.numbers))
         done = 0
         for piece in self.words.pieces.finditer(self.text):
@@ -174,13 +175,14 @@ class _Reader:
     def mark(self, mark: str) -> None:
         if mark in _CLAUSE_MARKS:
             self.clause += 1
-            self.denied = self.link = ""
+            self.denied = self.link = ""  # a denial reaches to the end of its clause
         if mark in _MARKS_BEFORE_CAPITAL:
             self.first = True
 
     def word(self, surface: str, end: int) -> None:
         word = fold(surface, self.lang)
         if self.words.denies(word):
+            # "not only" affirms.
             if not self.text[end : end + 8].lstrip().casefold().startswith(self.rules.only):
                 self.denied = "without" if word in self.rules.without else "not"
             self.add(word, surface, "stop", WEIGHT["stop"])
@@ -236,6 +238,7 @@ class _Reader:
 
     def run(self, surface: str, kind: str) -> None:
         """A run of ideographs or a loan word; ideographs weigh by their number."""
+        # "Today's opening" is written in one run with what opens.
         time = next((t for t in self.rules.time_words if surface.startswith(t) and surface != t), "")
         if time:
             self.add(time, time, kind, WEIGHT["loanword"], folded=time)

@@ -71,7 +71,7 @@ class WordRules:
 
 @cache
 def words(lang: str | None) -> Words:
-    """The words of the languages that a text in ``lang`` is read by."""
+    """The words of the languages by which text in ``lang`` is read."""
     return Words(rules(WordRules, lang))
 
 
@@ -94,7 +94,7 @@ class Words:
         self.words_in_grammar = lru_cache(maxsize=8192)(self._words_in_grammar)
 
     def _alone(self, form: str) -> str:
-        """A pattern for the form; one in loan letters is no part of a longer run of them."""
+        """A pattern for the form; one in loan letters must not be part of a longer run of them."""
         letters = self.rules.loan_letters
         if letters and re.match(f"[{letters}]", form):
             return rf"(?<![{letters}]){form}(?![{letters}])"

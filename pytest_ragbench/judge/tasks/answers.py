@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -12,7 +12,6 @@ from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Text, YesNo
 from pytest_ragbench.judge.tasks.grades import GradeReply
 from pytest_ragbench.judge.tasks.numbered import NumberedTask, Reply, Verdict, Verdicts
-from pytest_ragbench.text import detect_language
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,12 @@ class CompareClaims(NumberedTask[Verdict]):
 
     name = "compare_claims"
     reply_type = Verdicts[Verdict]
+    lang_from = ("items",)
+    shown: ClassVar = {"question": "question", "claims": "items"}
 
     @property
     def items(self) -> Sequence[str]:
         return (*self.answer_claims, *self.reference_claims)
-
-    @property
-    def lang(self) -> str:
-        return detect_language(" ".join(self.items))
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "claims": self.items}
 
     def options(self) -> Mapping[str, Any]:
         last = len(self.answer_claims)
@@ -56,13 +50,8 @@ class GradeEndToEnd(Task[GradeReply]):
 
     name = "grade_end_to_end"
     reply_type = GradeReply
-
-    @property
-    def lang(self) -> str:
-        return detect_language(f"{self.question} {self.answer}")
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "reference": self.reference, "answer": self.answer}
+    lang_from = ("question", "answer")
+    shown: ClassVar = {"question": "question", "reference": "reference", "answer": "answer"}
 
 
 class TurnVerdict(Reply):
@@ -80,30 +69,15 @@ class CheckConsistency(NumberedTask[TurnVerdict]):
 
     name = "check_consistency"
     reply_type = Verdicts[TurnVerdict]
-
-    @property
-    def items(self) -> Sequence[str]:
-        return self.answers
+    items_from = "answers"
+    lang_from = ("answers",)
+    shown: ClassVar = {"questions": "questions", "answers": "answers"}
+    source = "turn"
 
     @property
     def numbers(self) -> Sequence[int]:
         # The first answer has nothing to contradict.
         return range(2, len(self.answers) + 1)
 
-    @property
-    def lang(self) -> str:
-        return detect_language(" ".join(self.answers))
-
-    def data(self) -> Mapping[str, Any]:
-        return {"questions": self.questions, "answers": self.answers}
-
-    def read(self, payload: Mapping[str, Any]) -> Verdicts[TurnVerdict]:
-        reply = super().read(payload)
-        # A turn that is not an earlier one is a slip in the remark, not in the verdict.
-        kept = {
-            number: verdict
-            if verdict.turn is None or 1 <= verdict.turn < number
-            else verdict.model_copy(update={"turn": None})
-            for number, verdict in reply.verdicts.items()
-        }
-        return reply.model_copy(update={"verdicts": kept})
+    def last_source(self, number: int) -> int:
+        return number - 1

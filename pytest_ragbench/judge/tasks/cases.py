@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Text, YesNo
 from pytest_ragbench.judge.tasks.numbered import Reply
-from pytest_ragbench.text import detect_language, is_blank
+from pytest_ragbench.text import is_blank
 
 Kind = Literal["single", "multi", "paraphrased", "unanswerable"]
 
@@ -36,17 +36,12 @@ class WriteCases(Task[WrittenCases]):
 
     name = "write_cases"
     reply_type = WrittenCases
-
-    @property
-    def lang(self) -> str:
-        return detect_language(" ".join(self.chunks))
+    lang_from = ("chunks",)
+    shown: ClassVar = {"chunks": "chunks"}
 
     @property
     def extras(self) -> tuple[str, ...]:
         return (self.kind,)
-
-    def data(self) -> Mapping[str, Any]:
-        return {"chunks": self.chunks}
 
     def options(self) -> Mapping[str, Any]:
         return {"count": self.count}
@@ -77,14 +72,10 @@ class CheckCase(Task[CaseVerdict]):
 
     name = "check_case"
     reply_type = CaseVerdict
-
-    @property
-    def lang(self) -> str:
-        return detect_language(self.question)
+    lang_from = ("question",)
 
     def data(self) -> Mapping[str, Any]:
-        # Without an answer, the judge is asked about the question alone; an empty one would be judged as
-        # wrong.
+        # Without an answer the judge is asked about the question alone: an empty one would be judged as wrong.
         given = {} if is_blank(self.answer) else {"answer": self.answer}
         return {"chunks": self.chunks, "question": self.question, **given}
 
@@ -102,13 +93,8 @@ class Rephrase(Task[Rephrased]):
 
     name = "rephrase"
     reply_type = Rephrased
-
-    @property
-    def lang(self) -> str:
-        return detect_language(self.question)
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question}
+    lang_from = ("question",)
+    shown: ClassVar = {"question": "question"}
 
     def options(self) -> Mapping[str, Any]:
         return {"count": self.count}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import ListedText
 from pytest_ragbench.judge.tasks.numbered import NumberedTask, Reply, SupportVerdict, Verdicts
-from pytest_ragbench.text import detect_language
 
 Fineness = Literal["low", "high"]
 
@@ -37,19 +35,14 @@ class SplitClaims(Task[Claims]):
 
     name = "split_claims"
     reply_type = Claims
-
-    @property
-    def lang(self) -> str:
-        return detect_language(self.answer)
+    lang_from = ("answer",)
+    shown: ClassVar = {"question": "question", "answer": "answer"}
 
     @property
     def extras(self) -> tuple[str, ...]:
         # High is what the prompt says by itself; low adds a paragraph to it.
         low = {"low_atomicity": self.atomicity, "low_coverage": self.coverage}
         return tuple(name for name, value in low.items() if value == "low")
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "answer": self.answer}
 
 
 @dataclass(frozen=True)
@@ -62,25 +55,10 @@ class VerifyClaims(NumberedTask[SupportVerdict]):
 
     name = "verify_claims"
     reply_type = Verdicts[SupportVerdict]
+    items_from = "claims"
+    lang_from = ("claims",)
+    shown: ClassVar = {"question": "question", "chunks": "contexts", "claims": "claims"}
+    source = "chunk"
 
-    @property
-    def items(self) -> Sequence[str]:
-        return self.claims
-
-    @property
-    def lang(self) -> str:
-        return detect_language(" ".join(self.claims))
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "chunks": self.contexts, "claims": self.claims}
-
-    def read(self, payload: Mapping[str, Any]) -> Verdicts[SupportVerdict]:
-        reply = super().read(payload)
-        # A chunk number that does not exist is a slip in the remark, not in the verdict.
-        kept = {
-            number: verdict
-            if verdict.chunk is None or 1 <= verdict.chunk <= len(self.contexts)
-            else verdict.model_copy(update={"chunk": None})
-            for number, verdict in reply.verdicts.items()
-        }
-        return reply.model_copy(update={"verdicts": kept})
+    def last_source(self, number: int) -> int:
+        return len(self.contexts)

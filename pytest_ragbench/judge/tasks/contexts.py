@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -24,18 +23,10 @@ class JudgeChunks(NumberedTask[Verdict]):
 
     name = "judge_chunks"
     reply_type = Verdicts[Verdict]
-
-    @property
-    def items(self) -> Sequence[str]:
-        return self.contexts
-
-    @property
-    # Of question and answer: chunks are often in another language, or in several.
-    def lang(self) -> str:
-        return detect_language(f"{self.question} {self.target}")
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "answer": self.target, "chunks": self.contexts}
+    items_from = "contexts"
+    # Not of the chunks, which are often in another language, or in several.
+    lang_from = ("question", "target")
+    shown: ClassVar = {"question": "question", "answer": "target", "chunks": "contexts"}
 
 
 class Entities(Reply):
@@ -52,13 +43,8 @@ class ExtractEntities(Task[Entities]):
 
     name = "extract_entities"
     reply_type = Entities
-
-    @property
-    def lang(self) -> str:
-        return detect_language(" ".join(self.texts))
-
-    def data(self) -> Mapping[str, Any]:
-        return {"texts": self.texts}
+    lang_from = ("texts",)
+    shown: ClassVar = {"texts": "texts"}
 
 
 @dataclass(frozen=True)
@@ -70,17 +56,13 @@ class FindEntities(NumberedTask[Verdict]):
 
     name = "find_entities"
     reply_type = Verdicts[Verdict]
-
-    @property
-    def items(self) -> Sequence[str]:
-        return self.entities
+    items_from = "entities"
+    shown: ClassVar = {"chunks": "contexts", "entities": "entities"}
 
     @property
     def lang(self) -> str:
+        # Names alone tell no language; all chunks would take long to look at.
         return detect_language(" ".join([*self.entities, *self.contexts[:1]]))
-
-    def data(self) -> Mapping[str, Any]:
-        return {"chunks": self.contexts, "entities": self.entities}
 
 
 class Sentences(Reply):
@@ -96,10 +78,5 @@ class ExtractSentences(Task[Sentences]):
 
     name = "extract_sentences"
     reply_type = Sentences
-
-    @property
-    def lang(self) -> str:
-        return detect_language(self.question)
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "chunks": self.contexts}
+    lang_from = ("question",)
+    shown: ClassVar = {"question": "question", "chunks": "contexts"}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Grade01, Text, YesNo
 from pytest_ragbench.judge.tasks.numbered import Reply
-from pytest_ragbench.text import detect_language
 
 
 class GradeReply(Reply):
@@ -30,13 +28,8 @@ class _AnswerTask(Task[Any]):
     question: str
     answer: str
 
-    @property
-    def lang(self) -> str:
-        # Both, since one of them is often too short to tell.
-        return detect_language(f"{self.question} {self.answer}")
-
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "answer": self.answer}
+    lang_from = ("question", "answer")
+    shown: ClassVar = {"question": "question", "answer": "answer"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +44,7 @@ class GradeRelevance(_AnswerTask, Task[GradeReply]):
 class _GroundedTask(_AnswerTask):
     contexts: tuple[str, ...]
 
-    def data(self) -> Mapping[str, Any]:
-        return {"question": self.question, "chunks": self.contexts, "answer": self.answer}
+    shown: ClassVar = {"question": "question", "chunks": "contexts", "answer": "answer"}
 
 
 @dataclass(frozen=True)

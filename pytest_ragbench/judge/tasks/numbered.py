@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -58,8 +58,18 @@ class Verdicts(Reply, Generic[V]):
 class NumberedTask(Task[Verdicts[V]], Generic[V]):
     """A task that sends a numbered list and wants exactly one verdict for each number."""
 
+    items_from: ClassVar[str] = ""
+    """The field that holds the list."""
+    source: ClassVar[str] = ""
+    """Key of a verdict that numbers what it rests on, from 1 to :meth:`last_source`."""
+
     @property
     def items(self) -> Sequence[str]:
+        found: Sequence[str] = getattr(self, self.items_from)
+        return found
+
+    def last_source(self, number: int) -> int:
+        """The highest number that the verdict on ``number`` can rest on."""
         raise NotImplementedError
 
     @property
@@ -98,7 +108,17 @@ class NumberedTask(Task[Verdicts[V]], Generic[V]):
                 + (f", missing {missing}" if missing else "")
                 + (f", not asked for {extra}" if extra else "")
             )
-        return self.reply_type.model_validate({"verdicts": verdicts})
+        reply = self.reply_type.model_validate({"verdicts": verdicts})
+        return self._with_known_sources(reply) if self.source else reply
+
+    def _with_known_sources(self, reply: Verdicts[V]) -> Verdicts[V]:
+        kept = {}
+        for number, verdict in reply.verdicts.items():
+            rests_on = getattr(verdict, self.source)
+            # A number that doesn't exist is a slip in the remark, not in the verdict.
+            wrong = rests_on is not None and not 1 <= rests_on <= self.last_source(number)
+            kept[number] = verdict.model_copy(update={self.source: None}) if wrong else verdict
+        return reply.model_copy(update={"verdicts": kept})
 
     def remainder(self, payload: Mapping[str, Any]) -> Task[Verdicts[V]] | None:
         """The numbers that are missing, where what is there is well numbered."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import Text, YesNo
 from pytest_ragbench.judge.tasks.numbered import Reply
-from pytest_ragbench.text import detect_language, is_blank
+from pytest_ragbench.text import is_blank
 
 
 class WrittenQuestion(Reply):
@@ -32,13 +32,8 @@ class WriteQuestions(Task[WrittenQuestions]):
 
     name = "write_questions"
     reply_type = WrittenQuestions
-
-    @property
-    def lang(self) -> str:
-        return detect_language(self.answer)
-
-    def data(self) -> Mapping[str, Any]:
-        return {"answer": self.answer}
+    lang_from = ("answer",)
+    shown: ClassVar = {"answer": "answer"}
 
     def options(self) -> Mapping[str, Any]:
         return {"count": self.count}
