@@ -30,6 +30,8 @@ from pytest_ragbench.metrics.tools import Verdicts
 from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.scoring import ScoreRequest, prepare, score_all
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.statistics.bounds import TWO_SIDED, mean_bounds
+from pytest_ragbench.statistics.paired import mcnemar
 from pytest_ragbench.text import detect_language, is_blank
 
 KINDS: Mapping[str, str] = {
@@ -146,8 +148,6 @@ def variants(labels: Sequence[Label]) -> dict[str, list[Label | None]]:
 
 def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Probe | None:
     """The figures of one probe; None where no label has a verdict on both sides."""
-    from scipy.stats import binomtest
-
     pairs = [
         (one, two)
         for one, two in zip(before, after, strict=True)
@@ -167,7 +167,7 @@ def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Prob
         share(same, n),
         to_yes,
         to_no,
-        float(binomtest(to_yes, to_yes + to_no).pvalue) if to_yes + to_no else None,
+        mcnemar(to_yes, to_no, two_sided=True) if to_yes + to_no else None,
         yes_before * yes_after + (1 - yes_before) * (1 - yes_after),
         _mean(moves),
         tuple(two.name for one, two in pairs if one.verdict != two.verdict),
@@ -175,16 +175,14 @@ def compared(kind: str, before: Sequence[Label], after: Sequence[Label]) -> Prob
 
 
 def _mean(moves: Sequence[float]) -> Estimate:
-    """With a t interval."""
-    from scipy.stats import t
-
+    """With an interval where the scores lie in 0..1, and so their changes in -1..1."""
     if not moves:
         return Estimate(None)
     mean = float(np.mean(moves))
-    if len(moves) < 2:
+    if max(map(abs, moves)) > 1:
         return Estimate(mean)
-    reach = float(t.ppf(0.975, len(moves) - 1) * np.std(moves, ddof=1) / np.sqrt(len(moves)))
-    return Estimate(mean, mean - reach, mean + reach)
+    bounds = mean_bounds(moves, confidence=TWO_SIDED, low=-1.0)
+    return Estimate(mean, bounds.low, bounds.high)
 
 
 # What is changed

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.statistics.clusters import effective_count
@@ -70,7 +69,7 @@ def mean_bounds(
     """
     import numpy as np
 
-    from pytest_ragbench.statistics.gaffke import lower_quantile
+    from pytest_ragbench.statistics.gaffke import lower_quantiles
 
     if not 0.5 <= confidence < 1:
         raise UsageError(f"a confidence from 0.5 up to below 1 is wanted, got {confidence!r}")
@@ -88,15 +87,14 @@ def mean_bounds(
     n_effective = float(n) if clusters is None else effective_count(values, clusters)
     weights = np.multiply(counts, n_effective / n, dtype=np.float64)
 
-    def quantile(distances: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-        inside = distances > 0
-        at_end = float(weights[~inside].sum())
-        return lower_quantile(distances[inside], weights[inside], 1 + at_end, 1 - confidence)
-
+    # The upper bound is the lower one of the mirror image.
+    reached = lower_quantiles(
+        np.stack([distinct - low, high - distinct]), np.stack([weights, weights]), 1 - confidence
+    ).tolist()
     binary = bool(np.isin(distinct, (low, high)).all())
     return Bounds(
-        low=min(low + quantile(distinct - low), high),
-        high=max(high - quantile(high - distinct), low),
+        low=min(low + reached[0], high),
+        high=max(high - reached[1], low),
         confidence=confidence,
         method="Clopper-Pearson" if binary else "Gaffke",
         n_effective=n_effective,

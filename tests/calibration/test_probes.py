@@ -13,6 +13,7 @@ from pytest_ragbench.calibration.asking import ask_again
 from pytest_ragbench.calibration.probes import Probe, compared, probes, variants
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.local_judge import local_judge
+from pytest_ragbench.statistics.bounds import mean_bounds
 from tests.calibration.test_agreement import label, read
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
@@ -112,7 +113,8 @@ def test_figures_beside_statsmodels_and_scipy() -> None:
     assert (probe.same.low, probe.same.high) == pytest.approx(proportion_confint(16, 20, method="beta"))
     assert probe.p == pytest.approx(binomtest(1, 4).pvalue)
     assert probe.shift.value == pytest.approx(0)
-    assert probe.shift.high == pytest.approx(2.093 * 0.1 * (20 / 19) ** 0.5 / 20**0.5, abs=1e-4)
+    bounds = mean_bounds([0.1, -0.1] * 10, confidence=0.975, low=-1.0)
+    assert [probe.shift.low, probe.shift.high] == pytest.approx([bounds.low, bounds.high], abs=1e-6)
     failed = [each.model_copy(update={"verdict": None}) for each in after]
     assert compared("padded", before, failed) is None
 

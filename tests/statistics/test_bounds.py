@@ -14,7 +14,7 @@ from scipy import stats
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.statistics.bounds import Bounds, mean_bounds, share_bounds
-from pytest_ragbench.statistics.gaffke import lower_quantile
+from pytest_ragbench.statistics.gaffke import lower_quantiles
 
 X = [0.9, 0.8, 1, 0.7, 0.95, 0.85, 0.9, 0.6, 1, 0.9]
 MIXED = [1.0] * 30 + [2 / 3] * 12 + [1 / 3] * 5 + [0.0] * 3
@@ -73,17 +73,25 @@ def test_scores_of_0_and_1_have_the_bounds_of_clopper_and_pearson(
     assert found.method == "Clopper-Pearson"
 
 
+@pytest.mark.parametrize("part", [1.0, 0.3])
 @pytest.mark.parametrize("share", [0.001, 0.025, 0.05, 0.3])
-@pytest.mark.parametrize("k", [1, 2, 5, 57, 200, 5000])
-@pytest.mark.parametrize("misses", [0, 1, 3, 57, 200, 5000])
-def test_the_integral_is_the_beta_distribution_where_that_is_known(share: float, k: int, misses: int) -> None:
+def test_the_integral_is_the_beta_distribution_where_that_is_known(share: float, part: float) -> None:
     """Two distances that hardly differ take the general way; one takes the closed form."""
-    apart = np.array([1 - 1e-13, 1.0])
-    for part in (1.0, 0.3):
-        weights = np.array([1.0, k]) * part
-        found = lower_quantile(apart, weights, 1 + misses * part, share)
-        exact = stats.beta.ppf(share, (k + 1) * part, 1 + misses * part)
-        assert found == pytest.approx(exact, abs=1e-8)
+    grid = [(k, misses) for k in (1, 2, 5, 57, 200, 5000) for misses in (0, 1, 3, 57, 200, 5000)]
+    weights = np.array([[1, k, misses] for k, misses in grid]) * part
+    found = lower_quantiles(np.tile([1 - 1e-13, 1.0, 0.0], (len(grid), 1)), weights, share)
+    exact = stats.beta.ppf(share, weights[:, 0] + weights[:, 1], 1 + weights[:, 2])
+    assert found == pytest.approx(exact, abs=2e-8)
+    closed = lower_quantiles(np.tile([1.0, 0.0], (len(grid), 1)), weights[:, 1:], share)
+    assert closed == pytest.approx(stats.beta.ppf(share, weights[:, 1], 1 + weights[:, 2]), abs=1e-12)
+
+
+def test_many_samples_at_once_are_what_each_is_alone() -> None:
+    samples = np.random.default_rng(2).beta(3, 1, (300, 40))
+    samples[:100] = np.round(samples[:100] * 3) / 3
+    together = lower_quantiles(samples, np.ones_like(samples), 0.05)
+    alone = [mean_bounds(sample.tolist()).low for sample in samples]
+    assert together == pytest.approx(alone, abs=CLOSE)
 
 
 def drawn(values: Sequence[float], share: float, part: float = 1.0, draws: int = 100_000) -> float:
@@ -108,9 +116,7 @@ def drawn(values: Sequence[float], share: float, part: float = 1.0, draws: int =
     ids=["X", "mixed", "two", "far apart", "nearly equal", "one low", "one high"],
 )
 def test_the_integral_is_what_draws_come_to(values: list[float], part: float, share: float) -> None:
-    distances, counts = np.unique([value for value in values if value > 0], return_counts=True)
-    end = 1 + part * values.count(0.0)
-    found = lower_quantile(distances, np.multiply(counts, part, dtype=np.float64), end, share)
+    [found] = lower_quantiles(np.array([values]), np.full((1, len(values)), part), share)
     assert found == pytest.approx(drawn(values, share, part), abs=0.005)
 
 

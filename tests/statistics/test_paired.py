@@ -28,6 +28,20 @@ def test_paired_tests() -> None:
     assert paired.sign_flip([-0.1] * 4) == 0.5**4
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([-0.5, -0.25, -0.125, 0.125, 0.25, 0.5]), min_size=2, max_size=9))
+def test_few_differences_are_flipped_in_every_way_as_by_scipy(differences: list[float]) -> None:
+    exact = stats.permutation_test(
+        (differences,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="less"
+    )
+    assert paired.sign_flip(differences) == pytest.approx(exact.pvalue)
+
+
+def test_many_questions_take_little_memory() -> None:
+    differences = np.random.default_rng(1).normal(-0.001, 0.1, 3000).tolist()
+    assert 0.1 < paired.sign_flip(differences) < 0.6
+
+
 def test_many_differences_are_flipped_at_random() -> None:
     differences = list(np.random.default_rng(7).normal(-0.03, 0.1, 60))
     z = stats.norm.cdf(sum(differences) / math.sqrt(sum(each**2 for each in differences)))
