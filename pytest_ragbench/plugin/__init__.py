@@ -38,7 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", collecting.MARKER_HELP)
     config.addinivalue_line("markers", "rag_tier(name): the benchmark tier that a test belongs to.")
-    config.stash[STATE] = state = RunState(config)
+    state = RunState(config)
+    config.stash[STATE] = state
     if config.getoption("ragbench_tier"):
         from pytest_ragbench.plugin import tiers
 

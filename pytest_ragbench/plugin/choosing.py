@@ -47,13 +47,17 @@ def check_configuration(config: pytest.Config, state: RunState, items: Sequence[
         return
 
 
-def files_not_chosen(config: pytest.Config, state: RunState, known: Collection[str]) -> Iterator[str]:
+def files_not_chosen(
+    config: pytest.Config, state: RunState, known: Collection[str], unread: Collection[str] = ()
+) -> Iterator[str]:
     """Test files that look as if they asked for metrics and are not part of this run, as node ids have them.
 
     Parameters
     ----------
     known
         Node ids of tests that were collected.
+    unread
+        Files that pytest could not collect tests from, or that skip themselves.
     """
     root, tree = config.rootpath, state.tree()
     given = [Path(os.path.realpath(path)) for path in state.given_paths()]
@@ -61,6 +65,9 @@ def files_not_chosen(config: pytest.Config, state: RunState, known: Collection[s
     last_failed = bool(config.getoption("lf", False))
     ignored = [Path(os.path.abspath(path)) for path in config.getoption("ignore", None) or ()]
     patterns = config.getoption("ignore_glob", None) or ()
+    for name in sorted(unread):
+        if (file := root / name).is_file() and asks_metrics(file):
+            yield name
     for top in _whole(config, state):
         real = Path(os.path.realpath(top))
         covered = any(path == real or path in real.parents for path in given)
@@ -68,7 +75,7 @@ def files_not_chosen(config: pytest.Config, state: RunState, known: Collection[s
             continue
         for file in tree.test_files(top):
             name = os.path.relpath(file, root).replace(os.sep, "/")
-            if name in run:
+            if name in run or name in unread:
                 continue
             place = Path(os.path.realpath(file))
             chosen = any(path == place or path in place.parents for path in given)

@@ -133,7 +133,8 @@ def plan_of(item: pytest.Item) -> Plan:
 def collected_of(config: pytest.Config) -> CollectedTests:
     """That of this process."""
     if (found := config.stash.get(_COLLECTED, None)) is None:
-        config.stash[_COLLECTED] = found = CollectedTests(config)
+        found = CollectedTests(config)
+        config.stash[_COLLECTED] = found
     return found
 
 
@@ -201,6 +202,10 @@ class Missing:
     """On the controller: which of the collected tests left no result, and why."""
 
     def __init__(self) -> None:
+        self.crashed = False
+        """Whether a worker died during a test."""
+        self.files: set[str] = set()
+        """That skip themselves, or can't be imported."""
         self._told: list[Mapping[str, Any]] = []
         self._outcomes: dict[str, Outcome] = {}
         self._functions: set[str] = set()
@@ -210,9 +215,16 @@ class Missing:
         """By a worker: what it knows of the tests before they run. It is read at the end, if at all."""
         self._told += tests
 
-    def ended(self, nodeid: str, outcome: Outcome) -> None:
-        """A test has ended otherwise than by passing."""
-        self._outcomes.setdefault(nodeid, outcome)
+    def see(self, report: pytest.TestReport) -> None:
+        """Keep in mind how a test ended that did not pass."""
+        outcome: Outcome | None = None
+        if report.when not in ("setup", "call", "teardown"):
+            self.crashed, outcome = True, "crashed"
+        elif report.when != "teardown" and not report.passed:
+            skipped: Outcome = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+            outcome = skipped if report.skipped else "error"
+        if outcome is not None:
+            self._outcomes.setdefault(report.nodeid, outcome)
 
     def add(self, result: TestRecord) -> None:
         """A test has left a result."""

@@ -126,7 +126,7 @@ def as_question(value: Any, item: pytest.Item) -> Question:
 
         return question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
     raise UsageError(
-        f"{item.nodeid}: rag_question must be a text, a mapping of columns or a Question, "
+        f"{item.nodeid}: rag_question must be a string, a mapping of columns or a Question, "
         f"got {type(value).__name__}"
     )
 

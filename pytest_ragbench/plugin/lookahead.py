@@ -205,7 +205,7 @@ class LookAhead:
     def _dealt(self, position: int, items: Sequence[pytest.Item]) -> tuple[Sequence[int], Sequence[int]]:
         """The worker's own tests to come, and its share of those that nobody has been given yet.
 
-        Tests are dealt out in their order, so what lies before a test of one's own is somebody else's. What a worker
+        Tests are dealt out in their order, so what lies before one of this worker's is another's. What a worker
         has asked ahead for its own tests costs it no second look at the reply, so these come first.
         """
         queue = queued_tests(self._state.config)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,13 +25,17 @@ from pytest_ragbench.plugin.state import RunState
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, TestRecord
+    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
     from pytest_ragbench.report.kept import KeptResults
     from pytest_ragbench.report.totals import Totals
 
 EXIT_UNSCORED = 8
 """Nothing failed, but judge, endpoint or embedder did (0-6 are pytest's, 7 is taken)."""
+
+
+_LAST = ("passed", "failed", "skipped")
+"""Outcomes of a phase that is not run again."""
 
 
 class RagbenchWarning(pytest.PytestWarning):
@@ -72,7 +76,6 @@ class RunResults:
         self._worse: WorseAnswers | None = None
         self._kept: KeptResults | None = None
         self._missing = Missing()
-        self._crashed = False
 
     # What comes in
 
@@ -107,6 +110,8 @@ class RunResults:
         self.expected.update(ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if not report.passed:
+            self._missing.files.add(report.nodeid)
         if report.failed:
             self._collection_failed = True
             outcome = PhaseOutcome.of(report)
@@ -115,20 +120,12 @@ class RunResults:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call"):  # the last report of a test, or that of a crashed worker
             self.reported.add(report.nodeid)
-            if report.when != "teardown":
-                self._crashed = True
-                self._missing.ended(report.nodeid, "crashed")
         outcome = PhaseOutcome.of(report)
-        rerun = report.outcome not in (
-            "passed",
-            "failed",
-            "skipped",
-        )  # its record comes with the last attempt
+        rerun = report.outcome not in _LAST  # its record comes with the last attempt
+        if not rerun:
+            self._missing.see(report)
         if report.failed and not rerun:
             self._count_failure(outcome.kind if outcome else None)
-        if not rerun and report.outcome != "passed" and report.when in ("setup", "call"):
-            skipped: Outcome = "xfailed" if hasattr(report, "wasxfail") else "skipped"
-            self._missing.ended(report.nodeid, skipped if report.skipped else "error")
         if outcome is None:
             return
         self._missing.told(outcome.collected)
@@ -228,15 +225,19 @@ class RunResults:
         """What is known of the run before its consumers fill in the rest."""
         from pytest_ragbench.model.report import RunReport
 
-        missing = self._missing.tests(collected_of(self.config), self.lost) if self._runs_tests else ()
+        missing: tuple[TestRecord, ...] = ()
+        if self._runs_tests:
+            missing = tuple(self._missing.tests(collected_of(self.config), self.lost))
+        not_chosen = tuple(self._not_chosen())
+        self._note_partial(sum(test.outcome == "deselected" for test in missing), not_chosen)
         return RunReport(
             run=self._info(),
-            complete=not self._ended_early and not self.lost and not self._crashed,
-            missing=tuple(missing),
+            complete=not self._ended_early and not self.lost and not self._missing.crashed,
+            missing=missing,
             exit_code=exit_code,
             finished=time.time(),
             lost=tuple(sorted(self.lost)),
-            not_chosen=tuple(self._not_chosen()),
+            not_chosen=not_chosen,
             warnings=tuple(self._warned),
             preflight=self._preflight.record() if self._preflight else None,
         )
@@ -244,7 +245,16 @@ class RunResults:
     def _not_chosen(self) -> Iterator[str]:
         if self._totals is None or not (self._gates or self._reports) or not self._runs_tests:
             return
-        yield from files_not_chosen(self.config, self.state, self.expected | self.reported)
+        known = self.expected | self.reported
+        yield from files_not_chosen(self.config, self.state, known, self._missing.files)
+
+    def _note_partial(self, deselected: int, not_chosen: Sequence[str]) -> None:
+        parts = [f"{deselected} tests that ask for metrics were deselected"] if deselected else []
+        if not_chosen:
+            named = ", ".join(not_chosen[:3]) + (" ..." if len(not_chosen) > 3 else "")
+            parts.append(f"not run: {named}")
+        if parts:
+            self._notes.append(f"this run is partial: {'; '.join(parts)}")
 
     def _info(self) -> RunInfo:
         from pytest_ragbench.model.report import RunInfo

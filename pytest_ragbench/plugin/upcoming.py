@@ -155,7 +155,7 @@ def fixture_value(item: pytest.Item, kind: str) -> Any:
 
 
 def definition_of(item: pytest.Item, name: str) -> Any:
-    """The fixture's definition that the test sees; None for names that are no fixtures."""
+    """The fixture's definition that the test sees; None for other names."""
     info = getattr(item, "_fixtureinfo", None)
     found = info.name2fixturedefs.get(name) if info is not None else None
     if not found:

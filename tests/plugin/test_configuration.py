@@ -78,6 +78,16 @@ def test_a_part_by_its_paths_is_partial(nested: Project) -> None:
 
 
 @pytest.mark.parametrize("how", [[], ["-n", "2"]], ids=["none", "n2"])
+def test_a_file_that_skips_itself_is_not_run(nested: Project, how: list[str]) -> None:
+    skipping = "import pytest\npytest.importorskip('nowhere')\n"
+    (nested.path / "tests" / "rag" / "test_more.py").write_text(skipping + TEST)
+    result = nested.run(*how)
+    assert result.ret == 9
+    said = "UNDECIDED  exact_match mean >= 0.9   the run is partial (not chosen: tests/rag/test_more.py)*"
+    result.stdout.fnmatch_lines(["this run is partial: not run: tests/rag/test_more.py", said])
+
+
+@pytest.mark.parametrize("how", [[], ["-n", "2"]], ids=["none", "n2"])
 def test_last_failed_is_partial(nested: Project, how: list[str]) -> None:
     test = nested.path / "tests" / "rag" / "test_rag.py"
     (nested.path / "tests" / "rag" / "test_more.py").write_text(TEST)
