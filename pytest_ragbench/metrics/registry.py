@@ -8,8 +8,10 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -136,21 +138,17 @@ class Metric:
         return replace(turned, **changes) if changes else turned
 
 
-# The commonest first.
-_FAMILIES = (
-    "generation",
-    "retrieval",
-    "real_users",
-    "semantic",
-    "end_to_end",
-    "context",
-    "correctness",
-    "critics",
-    "text",
-    "embedding",
-    "dialogue",
-    "judge_quality",
-)
+_COMMONEST = ("generation", "retrieval", "real_users", "semantic", "end_to_end", "context", "correctness")
+"""Families that are looked through first: a run of faithfulness alone does without the imports of the others."""
+
+
+@cache
+def _families() -> tuple[str, ...]:
+    """All modules beside this one: a new family is a new file, which nobody has to list."""
+    found = iter_modules([str(Path(__file__).parent)])
+    return (*_COMMONEST, *(each.name for each in found if not each.ispkg and each.name not in _COMMONEST))
+
+
 ENTRY_POINTS = "ragbench.metrics"
 RESERVED_OPTIONS = frozenset({"threshold", "judge", "embedder", "coverage"})
 """Arguments that all helpers have, so that no formula can have an option of that name."""
@@ -172,7 +170,7 @@ class Registry:
             An entry point can't be loaded.
         """
         if not self._complete:
-            for family in _FAMILIES:
+            for family in _families():
                 importlib.import_module(f"pytest_ragbench.metrics.{family}")
             # Before the entry points: a metric of theirs asks for all of ours when it is registered.
             self._complete = True
@@ -183,7 +181,7 @@ class Registry:
         """Those known where ``name`` is among them, and all where it is not: a run that uses metrics of one
         family does without the imports of the others.
         """
-        for family in _FAMILIES:
+        for family in _families():
             if name in self._metrics:
                 return self._metrics
             importlib.import_module(f"pytest_ragbench.metrics.{family}")
