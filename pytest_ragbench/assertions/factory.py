@@ -115,8 +115,20 @@ def signature_of(metric: Metric) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=Score)
 
 
+_RAISES = """Raises
+------
+QualityFailure
+    The value misses the threshold.
+UsageError
+    An option or threshold that can't be, or something that the metric needs is absent; before any call.
+Unscored
+    Judge or embedder failed, or the metric is undefined here."""
+
+
 def _doc(metric: Metric) -> str:
-    """That of the formula, with its options, and where it is said what the helper raises."""
-    says = metric.doc or f"The metric {metric.name}."
-    asserted = "assert_over(items, ...)" if metric.of == "set" else "assert_metric(..., sample)"
-    return f"Assert {metric.name}: {says}\n\nRaises as ``{asserted}``."
+    """That of the formula with its options, and what is true of the metric whatever its formula says."""
+    summary, _, rest = (metric.doc or f"The metric {metric.name}.").partition("\n\n")
+    needs = f" Needs {', '.join(metric.needs)}." if metric.needs else ""
+    ranges = f"Range {metric.low:g}..{metric.high:g}, {metric.direction} is better.{needs}"
+    parts = [f"Assert {metric.name}: {summary}", ranges, rest.strip(), _RAISES]
+    return "\n\n".join(part for part in parts if part)

@@ -121,6 +121,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
 
 
 def chunk_lines(sample: RagSample) -> list[str]:
+    """The first ten chunks with rank, score and id, a line each; of a sample without chunks, why."""
     if sample.contexts is None:
         return ["(the service sent none)"]
     if not sample.contexts:

@@ -66,10 +66,12 @@ class Job:
 
     @property
     def part(self) -> Path:
+        """Rows that are done, while others are not; JSON Lines."""
         return self.output.with_name(f"{self.output.name}.part")
 
     @property
     def run(self) -> Path:
+        """What the rows of :attr:`part` were scored with; JSON."""
         return self.output.with_name(f"{self.output.name}.part.run")
 
 

@@ -28,6 +28,7 @@ class MetricTotals:
     """How many of those are undefined rather than failed, such as an answer that claims nothing."""
 
     def add(self, value: float, band: str | None) -> None:
+        """Count one score, and its band where the metric has some."""
         self.n += 1
         # Welford: rows aren't kept, and a sum of squares would lose digits over millions of them.
         step = value - self.mean

@@ -98,10 +98,12 @@ class Metric:
 
     @cached_property
     def scale(self) -> Scale:
+        """What a threshold is checked against."""
         return Scale(self.name, self.low, self.high, self.direction, self.bands)
 
     @property
     def worst(self) -> float:
+        """The end of the range that is not wanted: the value of a blank answer."""
         return self.low if self.direction == "higher" else self.high
 
     @property

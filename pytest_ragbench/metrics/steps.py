@@ -39,6 +39,7 @@ async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], ques
 
 
 def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
+    """As the formulas take them; a finding that only informs counts as a no."""
     return [bool(finding.ok) for finding in findings]
 
 
@@ -71,12 +72,14 @@ def check_number(metric: str, name: str, value: Any, low: float, high: float) ->
 
 
 def no_reference_claims(metric: str) -> UndefinedScore:
+    """To be raised where a recall has nothing to be a share of."""
     return UndefinedScore(
         f"{metric} is undefined: the reference has no claims to compare with", code="no_reference_claims"
     )
 
 
 def contexts_of(sample: RagSample) -> tuple[str, ...]:
+    """The retrieved chunks, best first; none where the sample never had any."""
     return tuple(sample.contexts or ())
 
 

@@ -30,10 +30,12 @@ class SampleOutcome:
 
     @property
     def value(self) -> float | None:
+        """That of the score; None where there is none."""
         return self.found.value if isinstance(self.found, Score) else None
 
     @property
     def error(self) -> Unscored | None:
+        """What stands in the score's place; None where there is a score."""
         return None if isinstance(self.found, Score) else self.found
 
     @property

@@ -25,6 +25,7 @@ class RagSamples(Sequence[RagSample]):
 
     @property
     def answered(self) -> list[RagSample]:
+        """Those that there are, in the order of the file."""
         return [found for found in self._found if isinstance(found, RagSample)]
 
     @property

@@ -22,6 +22,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
+        """Of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:

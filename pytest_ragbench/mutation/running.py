@@ -39,6 +39,7 @@ class Original:
 
     @property
     def sample(self) -> RagSample:
+        """What was scored."""
         sample: RagSample = self.prepared.given
         return sample
 
@@ -71,6 +72,7 @@ class Trial:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Trial:
+        """From what :meth:`to_dict` returned."""
         return cls(**{**data, "key": tuple(data["key"])})
 
 

@@ -41,6 +41,7 @@ class MutationWords:
 
     @cached_property
     def name_pattern(self) -> re.Pattern[str]:
+        """:attr:`name`, compiled."""
         return re.compile(self.name)
 
 

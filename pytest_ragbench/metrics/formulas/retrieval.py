@@ -192,6 +192,7 @@ def check_k(k: object) -> None:
 
 
 def check_option(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise UsageError unless ``value`` is among the ``known``."""
     if value not in known:
         raise UsageError(f"{name} must be one of {', '.join(known)}; got {value!r}")
 
