@@ -12,7 +12,7 @@ from contextvars import copy_context
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.engine.lookahead import Receipt, for_own_test, looking_ahead, receipts
 from pytest_ragbench.model.errors import BudgetError, EndpointError, RagbenchError
@@ -35,19 +35,10 @@ MAX_EACH = 100
 Guess = Callable[[], Coroutine[Any, Any, None]]
 
 
-class HasLoop(Protocol):
-    """An engine, as far as guesses need one."""
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """On which fetches run."""
-        ...
-
-
 class Guesses:
     """The guesses under way in this process. Nobody hears of their errors: the test meets them itself."""
 
-    def __init__(self, engine: HasLoop) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False

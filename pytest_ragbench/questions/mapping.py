@@ -173,7 +173,7 @@ class RowMapper:
             if kind == "metadata" and dot:
                 extra[key] = plain(value)
             elif dot:
-                if (limit := self._read(row, column, cells.threshold, value)) is not None:
+                if (limit := self._read(row, column, cells.name, value)) is not None:
                     thresholds[key] = limit
             else:
                 fields[target] = self._read(row, column, cells.READ[kind], self._split(row, kind, value))

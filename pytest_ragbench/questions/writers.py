@@ -46,17 +46,17 @@ def columns_of(question: Question) -> dict[str, Any]:
     return found | ({"metadata": plain(question.metadata)} if question.metadata else {})
 
 
-def _ours(question: Question) -> dict[str, Any]:
-    found = columns_of(question)
-    return {**{name: found[name] for name in found if name != "metadata"}, **found.get("metadata", {})}
+Fields = dict[str, Any]
 
 
-def _renamed(names: Mapping[str, str], extra: str) -> Callable[[Question], dict[str, Any]]:
+def _ours(found: Fields, metadata: Fields) -> Fields:
+    return {**found, **metadata}
+
+
+def _renamed(names: Mapping[str, str], extra: str) -> Callable[[Fields, Fields], Fields]:
     """A row with the columns ``names`` gives our fields; all other fields go into the column ``extra``."""
 
-    def row(question: Question) -> dict[str, Any]:
-        found = columns_of(question)
-        metadata = found.pop("metadata", {})
+    def row(found: Fields, metadata: Fields) -> Fields:
         named = {theirs: found.pop(ours) for ours, theirs in names.items() if ours in found}
         rest = {**found, **metadata}
         return {**named, **({extra: rest} if rest else {})}
@@ -64,26 +64,27 @@ def _renamed(names: Mapping[str, str], extra: str) -> Callable[[Question], dict[
     return row
 
 
-def _langsmith(question: Question) -> dict[str, Any]:
-    found = columns_of(question)
-    metadata = found.pop("metadata", {})
+def _langsmith(found: Fields, metadata: Fields) -> Fields:
     inputs = {"question": found.pop("question")}
     outputs = {"answer": found.pop("reference")} if "reference" in found else {}
     rest = {**found, **metadata}
     return {"inputs": inputs, "outputs": outputs, **({"metadata": rest} if rest else {})}
 
 
-def _promptfoo(question: Question) -> dict[str, Any]:
-    found = columns_of(question)
-    found.pop("id", None)
-    metadata = found.pop("metadata", {})
-    case: dict[str, Any] = {"description": question.id, "vars": found}
+def _promptfoo(found: Fields, metadata: Fields) -> Fields:
+    case: Fields = {"description": found.pop("id"), "vars": found}
     if any(isinstance(value, list) for value in found.values()):
         case["options"] = {"disableVarExpansion": True}  # or promptfoo makes a test of each item of a list
     return {**case, **({"metadata": metadata} if metadata else {})}
 
 
-_ROWS: dict[str, Callable[[Question], dict[str, Any]]] = {
+def _row(question: Question, target: str) -> Fields:
+    found = columns_of(question)
+    metadata = found.pop("metadata", {})
+    return _ROWS[target](found, metadata)
+
+
+_ROWS: dict[str, Callable[[Fields, Fields], Fields]] = {
     "own": _ours,
     "ragas": _renamed(_RAGAS, "metadata"),
     "deepeval": _renamed(_DEEPEVAL, "additional_metadata"),
@@ -122,7 +123,7 @@ def write_questions(questions: Sequence[Question], path: Path, target: str = "ow
     kind = {"yml": "yaml", "ndjson": "jsonl"}.get(path.suffix.lower()[1:], path.suffix.lower()[1:])
     if kind not in _FILES[target]:
         raise UsageError(f"{path}: {target} is written as {', '.join(f'.{kind}' for kind in _FILES[target])}")
-    rows = [_ROWS[target](question) for question in questions]
+    rows = [_row(question, target) for question in questions]
     if (target, kind) == ("deepeval", "csv"):
         rows = [_joined(row, path) for row in rows]
     try:

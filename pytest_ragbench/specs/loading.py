@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.extensions import did_you_mean
@@ -22,10 +22,12 @@ from pytest_ragbench.questions.mapping import questions_from_rows
 from pytest_ragbench.questions.readers.sql import seen_from
 from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, explained, line_of
 from pytest_ragbench.questions.rows import Problems, Row, Source, Unreadable
-from pytest_ragbench.specs.model import QuestionsFile, Suite, Test
+from pytest_ragbench.specs.model import Expected, QuestionsFile, Suite, Test
 
 if TYPE_CHECKING:
     import yaml
+
+_EXPECTED: TypeAdapter[tuple[Expectations, ...]] = TypeAdapter(Expected)
 
 
 @dataclass(frozen=True)
@@ -270,17 +272,15 @@ class _Loader:
     def _expect(
         self, value: Any, path: tuple[str | int, ...] | None, question: Question
     ) -> tuple[Expectations, ...]:
-        parts = value if isinstance(value, list) else [value]
-        found = []
-        for place, part in enumerate(parts):
-            try:
-                found.append(Expectations.model_validate(part))
-            except ValidationError as error:
-                for problem in error.errors():
-                    where = (*(path or ()), *([place] if isinstance(value, list) else []), *problem["loc"])
-                    line = self.line(*where) if path is not None else _line_in(question)
-                    self.source.report(line, _message({**problem, "loc": ("expect", *problem["loc"])}))
-        return tuple(found)
+        try:
+            return _EXPECTED.validate_python(value)
+        except ValidationError as error:
+            for problem in error.errors():
+                place, *inner = problem["loc"]
+                where = (*(path or ()), *([place] if isinstance(value, list) else []), *inner)
+                line = self.line(*where) if path is not None else _line_in(question)
+                self.source.report(line, _message({**problem, "loc": ("expect", *inner)}))
+            return ()
 
     def _check_names(self, found: Sequence[Case]) -> None:
         seen: dict[str, int] = {}
