@@ -49,12 +49,14 @@ def scales_of(*runs: Observations) -> ScaleOf:
     """
 
     def scale_of(metric: str) -> Scale:
+        # The new run first: where the two differ, the comparison says so.
         for run in runs:
             if scale := run.scales.get(metric):
                 return scale
         try:
             return registered_scale(metric)
         except UsageError as error:
+            # A misspelt name gets the registry's "did you mean" instead.
             if not any(metric in run.metrics for run in runs):
                 raise
             raise UsageError(
@@ -106,6 +108,7 @@ class Comparison:
         """(question, old, new) of those that moved most, the worse ones first."""
         sign = -1 if self.higher is False else 1
         moved = [(key[0], old, new) for key, (old, new) in self.pairs.items() if abs(new - old) > TOLERANCE]
+        # The largest moves either way, so that a few big gains can't hide behind many small losses.
         largest = sorted(moved, key=lambda entry: -abs(entry[2] - entry[1]))[:most]
         return sorted(largest, key=lambda entry: sign * (entry[2] - entry[1]))
 
@@ -131,6 +134,7 @@ class Comparison:
     @property
     def chance(self) -> str:
         """What chance has to do with the difference; empty where there is none."""
+        # People ask about the change they see, whichever way it went.
         p = self.p_better if self.drop < 0 else self.p
         if not self.n_changed or p is None:
             return ""
@@ -177,6 +181,7 @@ def compare_all(new: Baseline, old: Baseline, *, max_unpaired: float = MAX_UNPAI
     scale_of = scales_of(new.observed, old.observed)
     found = []
     for name in sorted(new.observed.metrics & old.observed.metrics):
+        # One metric that nobody knows must not keep the others from being compared.
         try:
             rule, known = Rule(name, name, "baseline", scale_of(name)), True
         except UsageError:
@@ -205,6 +210,7 @@ def compare(
         False: which way is better is in neither report. Then nothing is called better or worse.
     """
     ours, theirs = new.observed.sample(rule), old.observed.sample(rule)
+    # Unscored questions take part: "failed" has to be told from "added".
     pairing = _Pairing(rule.quantity, ours, theirs, new.observed, old.observed)
     pairs = {
         mine: (theirs.values[its], ours.values[mine])
@@ -215,12 +221,14 @@ def compare(
     p, p_better, method = _tested(signed, pairs, rule.scale) if way_is_known else (None, None, "")
     unknown = f"which way {rule.quantity} is better is in neither report: an earlier version wrote them"
     alone, alone_said = pairing.alone()
+    # Of all questions that either run scored, so that adding and dropping count alike.
     share = len(alone) / max(len(alone) + len(pairs) + len(pairing.equal), 1)
     too_many = share > max_unpaired + TOLERANCE
     differences = (
         [f"{alone_said}; more than {max_unpaired:.0%} are scored in one run only"] if too_many else []
     )
     notes = [alone_said] if alone and not too_many else []
+    # Thresholds of the tests, not of the rule: what a developer sees turn red.
     judged = [(ours.passed.get(mine), theirs.passed.get(its), mine[0]) for mine, its in pairing.same.items()]
     return Comparison(
         metric=rule.name,
@@ -245,6 +253,7 @@ def _tested(
     signed: Sequence[float], pairs: Mapping[Key, tuple[float, float]], scale: Scale
 ) -> tuple[float, float, str]:
     """P of so much worse, and of so much better, by chance; and by which test."""
+    # Of two values the sign test is exact and needs no resampling.
     if all(value in (scale.low, scale.high) for pair in pairs.values() for value in pair):
         down, up = sum(each < -TOLERANCE for each in signed), sum(each > TOLERANCE for each in signed)
         return mcnemar(down, up), mcnemar(up, down), "McNemar"
@@ -260,6 +269,7 @@ class _Pairing:
         mine, its = set(ours.values) | set(ours.unscored), set(theirs.values) | set(theirs.unscored)
         self.same: dict[Key, Key] = {key: key for key in sorted(mine & its)}
         rest, others = sorted(mine - its), sorted(its - mine)
+        # After the exact matches, or a question could take the partner of another with the same text.
         self.renamed = self._match(rest, others, lambda key: key[1])
         # Scores of whole sets, and requests that failed, know no text: the id alone has to do.
         self.same |= self.renamed | self._match(rest, others, lambda key: key[0], either_bare=True)
@@ -269,6 +279,7 @@ class _Pairing:
         )
         self._metric, self._unnamed = metric, new.unnamed | old.unnamed
         self._groups: dict[str, list[Key]] = {}
+        # In both without a score: counted as missing from the new run, and named there.
         for key, other in self.same.items():
             if key in self.equal:
                 continue
@@ -346,6 +357,7 @@ def _votes_lost(same: Mapping[Key, Key], ours: Sample, theirs: Sample) -> Iterat
         if mine not in ours.votes or its not in theirs.votes:
             continue
         (now, of), (before, out_of) = ours.votes[mine], theirs.votes[its]
+        # Shares compared without dividing: either side may have cast another number of votes.
         if now * out_of >= before * of:
             continue
         p = fisher((before, out_of), (now, of))
@@ -368,6 +380,7 @@ def _made_otherwise(
     rule: Rule, new: Baseline, old: Baseline, ours: Sample, theirs: Sample, pairs: Mapping[Key, Key]
 ) -> Iterator[str]:
     """In what the scores of pairs were to be measured differently: what was configured counts, not who answered."""
+    # Per pair, so that a judge of a question that was dropped does not count.
     setups = [(ours.setups.get(mine, []), theirs.setups.get(its, [])) for mine, its in pairs.items()]
     if all(now and before for now, before in setups):
         yield from _set_up_otherwise(setups)
@@ -378,6 +391,7 @@ def _made_otherwise(
         ):
             if names != known:
                 yield f"the {what} was {_both(known)} and is {_both(names)}"
+    # Prompts and anchors matter to judged scores only.
     if not ours.judges:
         return
     if new.prompts and old.prompts:
@@ -398,6 +412,7 @@ def _set_up_otherwise(setups: _Setups) -> Iterator[str]:
     for what in ("judge", "embedder"):
         found: list[tuple[set[str], set[str]]] = []
         for now, before in setups:
+            # A question may be scored by several tests, each with a judge of its own.
             names = {name for each in now if (name := getattr(each, what))}
             known = {name for each in before if (name := getattr(each, what))}
             if names and known and names != known:
@@ -439,6 +454,7 @@ def _tasks(rule: Rule, setups: _Setups) -> set[str]:
     """What the metric asks of the judge: as the reports say, else as it is registered; empty where neither knows."""
     from pytest_ragbench.metrics.registry import find
 
+    # A metric of the user's own is registered in their process, not in that of `ragbench compare`.
     if told := {task for pair in setups for side in pair for setup in side for task in setup.tasks}:
         return told
     name = "search_rag" if rule.quantity.startswith("search_rag_") else rule.quantity

@@ -31,6 +31,7 @@ class RunGates:
 
     def finish(self, run: RunReport) -> None:
         """Put verdicts, warnings and the exit code into the report; a run that is not complete passes no gate."""
+        # They come with the report, so that merged and compared reports count the same denominator.
         for test in run.missing:
             self.observed.add(test)
         preflight = run.preflight.fingerprint if run.preflight else None
@@ -48,9 +49,11 @@ class RunGates:
         run.gates = tuple(verdict.record() for verdict in self.verdicts)
         run.warnings += tuple(text for verdict in self.verdicts if (text := verdict.warning))
         if self._baseline is not None:
+            # All metrics and not only those with a rule: a drop that no gate watches is still worth seeing.
             self.comparisons = compare_all(new, self._baseline, max_unpaired=self._settings.max_unpaired)
             compared = tuple(comparison.metric_record() for comparison in self.comparisons)
             run.baseline = BaselineRecord(name=self._baseline.name, metrics=compared)
+        # A run that was killed has none, and gates must not invent one.
         if run.exit_code is not None:
             undecided_fails = self._settings.undecided == "fail"
             run.exit_code = exit_code_of(self.verdicts, run.exit_code, undecided_fails=undecided_fails)

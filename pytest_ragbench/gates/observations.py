@@ -172,6 +172,7 @@ class Observations:
     def add(self, result: TestRecord) -> None:
         """Take in one result of a report, or one of the tests that are missing from it."""
         test = result.test.partition("[")[0]
+        # One for each result: the counter must start anew where a rerun comes to the same samples.
         unnamed = _Unnamed(result.test)
         keys = [self._ask(sample, unnamed) for sample in result.samples]
         others = [self._ask(question, unnamed) for question in result.questions]
@@ -181,6 +182,7 @@ class Observations:
         for score in result.scores:
             if score.setup is not None:
                 scale = score.setup.scale(score.metric)
+                # Options may turn a metric; two directions in one run leave no mean to speak of.
                 known = self.scales.setdefault(score.metric, scale)
                 self.scales[score.metric] = scale if known == scale else None
             place = score.sample
@@ -192,6 +194,7 @@ class Observations:
             found += entries
         self.entries += found
         self._add_cost(result.scores)
+        # Also a test that passed its own assertions may have ended by an outage of ours.
         if result.kind or result.outcome not in ("passed", "xpassed"):
             why = result.kind if result.kind not in (None, "quality") else None
             self._ended.append(
@@ -212,6 +215,7 @@ class Observations:
         for ended in self._ended:
             others = self._known.get(ended.test, {})
             asked = {name: others.get(name) for name in ended.metrics if name != OTHERS}
+            # Where the source is silent, the other parametrizations of the function tell what it asks.
             if not asked or OTHERS in ended.metrics:
                 asked = {**asked, **others} or {"": None}
             for metric, asking in asked.items():
@@ -232,6 +236,7 @@ class Observations:
 
     def why_without(self, key: Key) -> str | None:
         """Why a question that was asked may have no score: how its test ended; None where it was not asked."""
+        # By id or text: a request that failed knows only the one or the other.
         for ended in self._ended:
             if any(each[0] == key[0] or (key[1] and each[1] == key[1]) for each in ended.keys):
                 return ended.why
@@ -279,6 +284,7 @@ class Observations:
         ties: dict[str, list[Any]] = {}
         for place, key in enumerate(keys):
             asked = self.asked.get(key)
+            # The column is the user's own word, so it wins over shared documents.
             if asked is not None and asked.cluster is not None:
                 ties[str(place)] = [("cluster", asked.cluster)]
             else:
@@ -307,6 +313,7 @@ class Observations:
                 cluster=question.cluster,
                 relevant=tuple(name for name, grade in grades.items() if grade > 0),
             )
+        # A latency from the store is that of an earlier run, so one measured now replaces it.
         fresh = not question.cached
         if question.latency is not None and (known.latency is None or (fresh and not known.fresh)):
             known.latency, known.fresh = question.latency, fresh
@@ -315,6 +322,7 @@ class Observations:
     def _entries(self, score: ScoreRecord, key: Key, labels: Mapping[str, Key], test: str) -> Iterator[Entry]:
         metric, tier, details, whole_set = score.metric, score.tier, score.details, score.sample is None
         common: dict[str, Any] = {"judge": score.judge, "embedder": score.embedder, "setup": score.setup}
+        # Question by question: the mean of a set would count as a single score.
         if whole_set and isinstance(details.get("values"), Mapping):
             for label, value in details["values"].items():
                 yield Entry(labels.get(label, (label, "")), metric, tier, test, _finite(value), **common)
@@ -327,6 +335,7 @@ class Observations:
         if value is None:
             error = (score.error.code or score.error.type) if score.error is not None else "no score"
             common["undefined"] = score.error is not None and score.error.type == "UndefinedScore"
+        # No value for a set means none for any of its questions.
         if whole_set and value is None and labels:
             for each in labels.values():
                 yield Entry(each, metric, tier, test, error=error, **common)
@@ -353,6 +362,7 @@ class Observations:
         for key, asked in self.asked.items():
             if asked.latency is not None and self._in_subset(rule, key, None):
                 found.values[key] = asked.latency
+        # Without any latency nothing was measured, which is said as that and not as missing questions.
         for ended in self._ended if found.values else ():
             for key in ended.keys:
                 if key not in found.values and self._in_subset(rule, key, None):
@@ -370,6 +380,7 @@ class Observations:
             case "lang":
                 return asked.language in values
             case "file":
+                # Reports come from other platforms, too.
                 path = (asked.file or "").replace("\\", "/")
                 return any(path == value or path.endswith(f"/{value}") for value in values)
             case "session":
@@ -409,6 +420,7 @@ class _Unnamed:
 
 
 def _finite(value: Any) -> float | None:
+    # JSON of other tools may hold true, NaN or a string where a score belongs.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
@@ -430,6 +442,7 @@ def _values(entries: Sequence[Entry]) -> Sample:
             passed, cast = found.votes.get(entry.key, (0, 0))
             found.votes[entry.key] = passed + entry.votes[0], cast + entry.votes[1]
         found.note_makers(entry)
+    # One failed call is enough to make it missing: asked again, it may have a score.
     found.undefined -= failed
     for key, values in sums.items():
         found.values[key] = sum(values) / len(values)
@@ -451,6 +464,7 @@ def _passes(entries: Sequence[Entry]) -> Sample:
         elif entry.value is None:
             found.unscored.setdefault(entry.key, entry.error or "no score")
     for key, asserted in votes.items():
+        # All assertions have to hold, so the weakest one speaks for the question.
         share = min(sum(each) / len(each) for each in asserted.values())
         found.passed[key] = share == 1
         if share == 0:

@@ -127,7 +127,9 @@ def rules_of(
         As :func:`parse_rule`.
     """
     parsed = [parse_rule(text, scale_of) for text in typed]
+    # A mean and a percentile of one metric are two gates; the same kind twice is a correction.
     own = {(rule.name, rule.kind, rule.statistic): rule for rule in parsed}
+    # By name alone: who types a gate for a metric means it in place of all configured ones of it.
     replaced = {rule.name for rule in parsed}
     others = [] if only_typed else parse_rules(configured, scale_of=scale_of)
     return [*(rule for rule in others if rule.name not in replaced), *own.values()]
@@ -177,6 +179,7 @@ def parse_rule(text: str, scale_of: ScaleOf = registered_scale) -> Rule:
         if rest:
             raise UsageError(f"{written!r}: must_pass takes no threshold: each such question has to pass")
         return Rule(written, quantity, "must_pass", Scale("must_pass"), subset)
+    # Before the rest is read, so that a misspelt metric is not reported as a bad threshold.
     scale = _scale(quantity, written, scale_of)
     if not rest:
         raise UsageError(f"{written!r}: the rule is missing; {_HELP}")
@@ -213,6 +216,7 @@ def _limited(
         threshold = parse_threshold(rest, scale)
     except UsageError as error:
         raise UsageError(f"{written!r}: {error}") from None
+    # Two limits would need two bounds, and a verdict could not say which one failed.
     if math.isfinite(threshold.low) == math.isfinite(threshold.high):
         raise UsageError(f"{written!r}: a gate has one limit, '>=' or '<='; write two gates for two")
     if statistic in ("min", "max") and confidence is not None:

@@ -94,11 +94,13 @@ _FAILED = 1
 
 def exit_code_of(verdicts: Sequence[Verdict], given: int, *, undecided_fails: bool) -> int:
     """Of a run that would have ended with ``given``, which stays where something worse than its gates is known."""
+    # Tests that failed, Ctrl-C and usage errors say more than any gate can.
     if given not in (0, EXIT_NO_TESTS, EXIT_UNSCORED):
         return given
     outcomes = {verdict.outcome for verdict in verdicts}
     if "FAIL" in outcomes:
         return _FAILED
+    # A shard without tests has no broken gate: the merge decides over all of them.
     if given == EXIT_NO_TESTS:
         return given
     if any(verdict.broken for verdict in verdicts):
@@ -134,11 +136,18 @@ def evaluate(
 
 
 def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verdict:
+    # Merged reports and later comparisons know the scores only, so the run goes by them, too.
     scale = observed.scales.get(rule.quantity, rule.scale)
     if scale is None:
         reason = f"tests of {rule.quantity} differ in its range, or in which way is better: its scores have no mean"
         return Verdict(rule, "UNDECIDED", reason, broken=True)
     if rule.statistic != "pass_rate" and rule.quantity in observed.scales:
+        if rule.threshold is not None and scale.direction != rule.scale.direction:
+            reason = (
+                f"of {rule.quantity}, as the tests ask for it, {scale.direction} is better: the gate points the "
+                "wrong way"
+            )
+            return Verdict(rule, "UNDECIDED", reason, broken=True)
         rule = replace(rule, scale=scale)  # what the scores say: an option may have turned the metric
     left_out = observed.n_deselected
     if rule.quantity == "cost":
@@ -150,6 +159,7 @@ def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verd
             verdict = _paired(rule, sample, observed, conditions)
         else:
             verdict = _absolute(rule, sample, observed, conditions)
+    # A part that misses the gate is reason enough to fail; a part that meets it says nothing of the rest.
     if verdict.outcome == "PASS" and (why := _not_whole(rule, left_out, conditions)):
         reason = f"{why}, so it can't pass; so far: {verdict.reason}"
         return replace(verdict, outcome="UNDECIDED", broken=True, reason=reason)
@@ -162,6 +172,7 @@ def _not_whole(rule: Rule, deselected: int, conditions: Conditions) -> str:
         return "the run is not complete"
     if deselected:
         return f"the run is partial ({deselected} question{'s' * (deselected != 1)} deselected)"
+    # A gate over a named part has its own denominator: what was collected of that part.
     if conditions.not_chosen and not rule.subset:
         named = ", ".join(conditions.not_chosen[:3]) + (" ..." if len(conditions.not_chosen) > 3 else "")
         return f"the run is partial (not chosen: {named})"
@@ -170,6 +181,7 @@ def _not_whole(rule: Rule, deselected: int, conditions: Conditions) -> str:
 
 def _absolute(rule: Rule, sample: Sample, observed: Observations, conditions: Conditions) -> Verdict:
     counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
+    # No share of these may be missing, so the allowance for judge errors does not apply.
     if rule.kind == "must_pass" and sample.n_total:
         return _must_pass(rule, sample, counts)
     if broken := _broken(rule, sample, sample.unscored, conditions):
@@ -187,6 +199,7 @@ def _broken(rule: Rule, sample: Sample, missing: Mapping[Key, str], conditions: 
     if not sample.n_total:
         what = "question that must pass" if rule.kind == "must_pass" else f"score of {rule.name}"
         return f"the run has no {what}, so there is nothing to decide on"
+    # Leaving out a few scores is harmless; leaving out many lets a broken judge pass a bad system.
     share = len(missing) / sample.n_total
     if not sample.n_scored or share > conditions.max_unscored + TOLERANCE:
         return (
@@ -226,11 +239,9 @@ def _with_bounds(
         values = [float(wanted.met(each)) for each in values]
         limit = 1 - share if rule.higher else share
         low, high, higher = 0.0, 1.0, True
-    elif rule.statistic == "pass_rate" and rule.quantity != "pass_rate":
-        values = [sample.values[key] for key in keys]
-        low, high, higher = 0.0, 1.0, True
     else:
         low, high, higher = rule.scale.low, rule.scale.high, rule.higher
+    # One bound for every bounded score holds at any n, with ties and at the ends of the range.
     bounds = mean_bounds(values, clusters=clusters, confidence=rule.confidence, low=low, high=high)
     if share:
         above, below = bounds.low >= limit - TOLERANCE, bounds.high < limit - TOLERANCE
@@ -242,6 +253,7 @@ def _with_bounds(
     what = _bounded_said(rule, bounds, share)
     if above:
         return replace(found, reason=f"{head}: {what[0]}")
+    # A release rule asks for evidence: short of it, the outcome is FAIL whether or not the truth is below.
     if below and rule.kind == "sure":
         return replace(found, outcome="FAIL", reason=f"{head}: {what[1]}")
     more = more_questions(values, limit, clusters=clusters, confidence=rule.confidence, low=low, high=high)
@@ -268,8 +280,6 @@ def _value(rule: Rule, sample: Sample) -> float:
         return percentile(values, share)
     if rule.statistic in ("min", "max"):
         return min(values) if rule.statistic == "min" else max(values)
-    if rule.statistic == "pass_rate":
-        return math.fsum(values) / len(values)
     return math.fsum(values) / len(values)
 
 
@@ -371,6 +381,7 @@ def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Cond
     if found.differences:
         reason = f"{found.said}, but the runs are not comparable: {found.differences_said}"
         return replace(verdict, outcome="UNDECIDED", reason=reason)
+    # Four sign flips out of four have p = .0625: no test could call that significant.
     if found.drop > rule.margin + TOLERANCE and found.n_changed < FEWEST:
         reason = f"{found.said}; with fewer than {FEWEST} changed questions chance can't be ruled out"
         return replace(verdict, outcome="UNDECIDED", reason=reason)
@@ -379,6 +390,7 @@ def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Cond
 
 def _corrected(verdicts: list[Verdict]) -> list[Verdict]:
     """Holm across the regression rules, then FAIL where the drop is too large to be chance."""
+    # Also those that are undecided for other reasons: leaving them out would make Holm too lenient.
     tested = [place for place, verdict in enumerate(verdicts) if verdict.p is not None]
     adjusted = holm([verdicts[place].p or 0.0 for place in tested])
     result = list(verdicts)
@@ -394,6 +406,7 @@ def _corrected(verdicts: list[Verdict]) -> list[Verdict]:
             elif dropped:
                 reason = f"{comparison.said}, which chance may explain"
                 verdict = replace(verdict, reason=reason)
+            # A one-sided p near 1 beside "better" reads like a contradiction.
             if comparison.drop > 0 and comparison.n_changed:
                 among = f" among {len(tested)} such rules" if len(tested) > 1 else ""
                 few = comparison.n_changed < FEWEST

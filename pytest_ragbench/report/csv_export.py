@@ -103,6 +103,7 @@ def score_rows(result: TestRecord) -> Iterator[dict[str, Any]]:
     """The result of a test as rows: one for each score, or one without any."""
     for score in result.scores or [None]:
         sample = result.sample_of(score) if score is not None else None
+        # A score over a set of one is about that one.
         if sample is None and len(result.samples) == 1:
             sample = result.samples[0]
         error = score.error.message if score is not None and score.error is not None else None

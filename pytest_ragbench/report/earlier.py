@@ -26,6 +26,7 @@ def find_report(given: str, *, base: Path, history: Path | None) -> tuple[RunRep
         There is neither; or the file can't be read, isn't a report, or is of a run that did not end well.
     """
     path = base / Path(given).expanduser()
+    # A file wins over a branch of that name: it is what the user sees in the folder.
     if path.exists() or given.endswith(".json") or history is None:
         try:
             report = read_report(path)

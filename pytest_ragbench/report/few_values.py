@@ -34,6 +34,7 @@ class FewValues:
             match = _AT_LEAST.fullmatch(score.threshold or "")
             told = [finding.ok for finding in score.evidence if finding.ok is not None]
             value, n = score.value, len(told)
+            # Only shares of counted findings have gaps between their values; means of graded parts do not.
             if match is None or value is None or not n or abs(value - sum(told) / n) > 1e-9:
                 continue
             group = self._groups.setdefault((score.metric, match[0], score.evidence_title), _Group())
@@ -51,6 +52,7 @@ class FewValues:
         else no question has so many claims that one may be missing.
         """
         for (metric, limit, what), group in self._groups.items():
+            # Where some questions have enough claims, the threshold is meant as it stands.
             if not (group.by_one or (group.few == group.total >= _ENOUGH)):
                 continue
             values = [

@@ -70,6 +70,7 @@ def figures(report: RunReport) -> list[Figure]:
         for score in result.scores:
             if score.value is None:
                 continue
+            # Of a set only the mean is at hand, so it has no place in a histogram.
             if result.sample_of(score) is None and "n_scored" in score.details:
                 sets.add(score.metric)
             else:
@@ -83,6 +84,7 @@ def figures(report: RunReport) -> list[Figure]:
 def _figure(row: Row, values: list[float], *, has_sets: bool) -> Figure:
     scale, metric = row.scale(), row.known()
     low, high = (scale.low, scale.high) if scale else (0.0, 1.0)
+    # An axis needs two ends: of an endless range those that the scores reach.
     if not math.isfinite(low):
         low = min(0.0, row.least or 0.0)
     if not math.isfinite(high):
@@ -91,6 +93,7 @@ def _figure(row: Row, values: list[float], *, has_sets: bool) -> Figure:
         metric=row.metric,
         tier=row.tier,
         mean=row.mean,
+        # An interval over the other scores alone would not be that of the mean shown.
         interval=None if has_sets else mean_interval(values, scale),
         scored=row.scored,
         total=row.total,

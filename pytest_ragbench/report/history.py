@@ -43,6 +43,7 @@ class History:
         head = to_json(_without_texts(report))
         branch = report.run.git.branch if report.run.git else None
         with self._open(create=True) as base, base:
+            # A deferred transaction could fail at its first write, when another run holds the lock.
             base.execute("BEGIN IMMEDIATE")
             # Files of earlier versions lack it, and those versions do not miss it.
             base.execute("CREATE TABLE IF NOT EXISTS scores (run TEXT PRIMARY KEY, results BLOB NOT NULL)")
@@ -55,6 +56,7 @@ class History:
                     "DELETE FROM runs WHERE id NOT IN (SELECT id FROM runs ORDER BY started DESC, id DESC LIMIT ?)",
                     (keep,),
                 )
+            # An incomplete run as baseline would make the next one look better or worse by chance.
             if branch is not None and report.complete and report.results:
                 kept = {"results": _scores(report.results), "missing": _scores(report.missing)}
                 results = zlib.compress(json.dumps(kept, ensure_ascii=False).encode())
@@ -194,6 +196,7 @@ def _scores(results: Sequence[TestRecord]) -> list[dict[str, Any]]:
 
     def asked(question: SampleRecord | QuestionRecord) -> dict[str, Any]:
         told = {name: getattr(question, name) for name in _ASKED}
+        # The text is gone afterwards, and gates may choose by language.
         lang = question.lang or detect_language(question.question)
         return {**told, "lang": lang, "question": fingerprint(question.question)}
 

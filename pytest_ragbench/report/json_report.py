@@ -46,6 +46,7 @@ class JsonReport:
         """Append one result; it is on disk when this returns."""
         text = ("\n" if self._first else ",\n") + to_json(result)
         self._first = False
+        # Over the closing brackets that the last record left.
         self._file.seek(self._trailer)
         self._trailer += len(text.encode())
         self._close_brackets({"complete": False}, before=text)

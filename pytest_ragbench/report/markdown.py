@@ -69,6 +69,7 @@ def markdown_report(report: RunReport) -> str:
         said = next((test.message for test in row.tests if test.message), None)
         said = said or next((score.reason for _, score in row.scores if score.passed is False), "")
         parts.append(f"- **{_text(row.sample.question, 200)}** — {_text(said, 300)}")
+    # Without a known price there is nothing to say, and $0 would be wrong.
     spent = [entry.cost for entry in report.summary.calls.values() if entry.cost] if report.summary else []
     if spent:
         parts += ["", f"Cost: ${sum(spent):.4f}"]
@@ -83,6 +84,7 @@ def github_annotations(report: RunReport, limit: int = ANNOTATIONS) -> Iterator[
     """
     shown = 0
     for result in report.results:
+        # Failures that are not ours have annotations of other tools.
         if result.outcome not in ("failed", "error") or result.kind is None or not about_one_question(result):
             continue
         if shown == limit:

@@ -78,12 +78,14 @@ def merge(
         Several shards ran the same test, and ``newest`` is not set; or what they tell is not of one thing,
         and ``mixed`` is not set.
     """
+    # Before anything is merged: verdicts over two judges or commits would mean nothing.
     apart = list(_apart(shards))
     if apart and not mixed:
         raise UsageError("; ".join([*apart, "merge shards of one run, or take these together with --mixed"]))
     results = _results(shards, newest)
     missing = expected is not None and len(shards) < expected
     complete = not missing and all(shard.report.complete for shard in shards)
+    # The run began when its first shard did, whatever the order of the files.
     first = min((shard.report.run for shard in shards), key=lambda run: run.started)
     warnings = [text for shard in shards for text in _own_warnings(shard)]
     warnings += [*apart, *_differences(shards)]
@@ -117,6 +119,7 @@ def merge(
             consumer.add(result)
         consumer.finish(merged)
     merged.summary = merged.summary or totals.summary.record()
+    # Each shard may have warned of the same thing.
     merged.warnings = tuple(dict.fromkeys(merged.warnings))
     return merged
 
@@ -169,6 +172,7 @@ def _own_warnings(shard: Shard) -> Iterator[str]:
     few = FewValues()
     for result in shard.report.results:
         few.add(result)
+    # Consumers tell these again, over all results.
     told = {text for text, _ in few.lines()}
     told |= {undecided(gate.gate, gate.reason) for gate in shard.report.gates}
     return (text for text in shard.report.warnings if text not in told)
@@ -188,6 +192,7 @@ def _apart(shards: Sequence[Shard]) -> Iterable[str]:
         ],
     }
     asked = [_asked(shard) for shard in shards]
+    # One judge standing in for another shows as overlapping sets; disjoint ones are two configurations.
     if any(not one & other for one in asked for other in asked if one and other):
         told["with different judges"] = [", ".join(sorted(each)) or "none" for each in asked]
     for what, values in told.items():
@@ -232,6 +237,7 @@ def _differences(shards: Sequence[Shard]) -> Iterable[str]:
 def _exit_code(shards: Sequence[Shard], results: Sequence[TestRecord], complete: bool) -> int:
     """What one run of all these tests would have ended with, before its gates."""
     codes = {_without_gates(shard) for shard in shards}
+    # The worst code of any shard, as a single run would have ended with it.
     for worst in (_INTERNAL, _INTERRUPTED, _FAILED):
         if worst in codes:
             return worst
@@ -254,6 +260,7 @@ def _without_gates(shard: Shard) -> int:
         return _INTERRUPTED
     if not shard.report.gates or code not in _OF_GATES:
         return code
+    # Exit code 1 may be that of a failed gate alone: the tests' own outcomes tell.
     kinds = {result.kind for result in shard.report.results if result.outcome in ("failed", "error")}
     if kinds & {None, "quality"}:
         return _FAILED

@@ -56,6 +56,7 @@ class Opinions:
         """Of each metric how well its judges agree; None where that is undefined."""
         found = []
         for metric, opinions in sorted(self._panels.items()):
+            # A member that failed somewhere is missing there, and still one of the panel.
             names = sorted({name for values, _ in opinions for name in values})
             rows = [[values.get(name) for values, _ in opinions] for name in names]
             found.append(
@@ -122,6 +123,7 @@ def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | 
     for one, two, text in zip(*rows, limits, strict=True):
         if one is None or two is None or text is None:
             continue
+        # The range does not matter here, and the metric may not be registered in this process.
         scale = Scale(low=-math.inf, high=math.inf, direction="lower" if text.startswith("<") else "higher")
         limit = parse_threshold(text, scale)
         for column, value in zip(verdicts, (one, two), strict=True):

@@ -51,6 +51,7 @@ def report_from(data: object, *, name: str = "report") -> RunReport:
     """
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
         raise UsageError(f"{name}: no report of --ragbench-json: its 'schema' is not {SCHEMA!r}")
+    # Before validation: a newer version's fields would give a misleading message.
     version = data.get("version")
     if version != VERSION:
         raise UsageError(
@@ -71,6 +72,7 @@ def part_from(kind: type[T], data: object, *, name: str = "report") -> T:
         part: T = _adapter(cast(Any, kind)).validate_python(data)
         return part
     except ValidationError as error:
+        # One is enough to find the place; pydantic lists each variant that did not fit.
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{name}: {place}: {first['msg']}") from None

@@ -71,6 +71,7 @@ def record_of(
     )
     funcargs = getattr(node, "funcargs", {})
     own = funcargs.get("rag_sample")
+    # A test that ended before its first metric has shown its sample to nobody.
     if isinstance(own, RagSample) and not any(own is sample for sample in samples):
         samples.append(own)
     question = funcargs.get("rag_question")
@@ -141,6 +142,7 @@ def _not_shown(
 
 
 def _outcome(report: _Report, kind: str | None) -> Outcome:
+    # Pytest itself reports an xfail as skipped.
     if hasattr(report, "wasxfail"):
         return "xpassed" if report.outcome == "passed" else "xfailed"
     if report.outcome != "failed":

@@ -25,6 +25,7 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
     """
     made = TypeAdapter(RunReport).json_schema(mode="serialization")
     parts: dict[str, dict[str, Any]] = {"RunReport": made, **made["$defs"]}
+    # Pydantic calls required what has no default; here it means what a run always writes.
     made["required"] = list(ALWAYS_IN_A_REPORT)
     parts["ScoreRecord"]["required"] = list(ALWAYS_IN_A_SCORE)
     for kind, at_times in AT_TIMES.items():
@@ -47,6 +48,7 @@ def _described() -> dict[str, dict[str, str]]:
             continue
         bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != Part.__name__]
         told = {name: said for base in bases for name, said in found.get(base, {}).items()}
+        # Python keeps no docstrings of fields, so they are read from the source.
         for field, below in zip(node.body, node.body[1:], strict=False):
             if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
                 continue

@@ -80,6 +80,7 @@ class Row:
     def add(self, score: ScoreRecord) -> None:
         """Take in one score; the mean of a question set counts as its questions do."""
         self.setup = score.setup or self.setup
+        # What failed took calls, but its usage is counted with the run's.
         if score.value is None:
             self.total += 1
             return
@@ -90,6 +91,7 @@ class Row:
         self.tokens += usage.tokens
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
+        # A metric over a set without questions of its own (silhouette) counts once.
         whole_set = score.sample is None and "n_scored" in details
         count = details["n_scored"] if whole_set else 1
         low, high = (details.get(end, score.value) if whole_set else score.value for end in ("min", "max"))
@@ -106,6 +108,7 @@ def known_metric(name: str) -> Metric | None:
     """The metric of that name, also where it is one grade of several; None for one that is not registered here."""
     from pytest_ragbench.metrics.registry import find
 
+    # Two grades of one judge call are registered as one metric.
     for candidate in (name, name.removesuffix("_answer_correctness").removesuffix("_groundedness")):
         try:
             return find(candidate)
@@ -125,6 +128,7 @@ class Summary:
 
     def add(self, result: TestRecord) -> None:
         kind, outcome = result.kind, result.outcome
+        # Only the worst few are kept: a run may have thousands of failures.
         if (bad := worst_of(result)) is not None:
             self.worst = sorted([*self.worst, bad])[:WORST]
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
@@ -154,6 +158,7 @@ class Summary:
         return ", ".join(parts)
 
     def ordered_rows(self, tiers: Sequence[str]) -> list[Row]:
+        # Unknown tiers (of a newer version) go last instead of failing.
         rank = {tier: index for index, tier in enumerate(tiers)}
         return sorted(self.rows.values(), key=lambda row: (rank.get(row.tier, len(rank)), row.metric))
 
@@ -239,6 +244,7 @@ def worst_of(result: TestRecord) -> Worst | None:
     if result.outcome != "failed" or result.kind != "quality" or not result.message:
         return None
     samples = result.samples
+    # A test about a whole set has no question to point at.
     if len({sample.question for sample in samples}) != 1:
         return None
     sample = samples[0]

@@ -19,6 +19,7 @@ def add_usage(total: dict[str, dict[str, Any]], new: UsageSums) -> None:
     for kind, entries in new.items():
         sums = total.setdefault(kind, {})
         for name, value in entries.items():
+            # Latencies are kept one by one: percentiles of parts can't be added.
             if isinstance(value, (list, tuple)):
                 sums.setdefault(name, []).extend(value)
             else:
@@ -30,6 +31,7 @@ def usage_records(usage: UsageSums) -> tuple[dict[str, UsageRecord], tuple[Model
     kinds: dict[str, UsageRecord] = {}
     models: list[ModelUsage] = []
     for name, sums in usage.items():
+        # Kinds have no spaces, models may.
         kind, _, model = name.partition(" ")
         counted = {key: value for key, value in sums.items() if key in _counted()}
         if model:
@@ -40,6 +42,7 @@ def usage_records(usage: UsageSums) -> tuple[dict[str, UsageRecord], tuple[Model
             **counted,
             p50=percentile(latencies, 0.5) if latencies else None,
             p95=percentile(latencies, 0.95) if latencies else None,
+            # Milliseconds are enough, and a long run has tens of thousands of them.
             latencies=tuple(round(seconds, 3) for seconds in latencies),
         )
     return kinds, tuple(models)
@@ -76,6 +79,7 @@ def call_lines(usage: UsageSums) -> list[str]:
         models = [name for name in usage if name.startswith(f"{kind} ")]
         if len(models) > 1:
             lines += [f"  {name.split(' ', 1)[1]}: {_calls(usage[name])}" for name in models]
+    # Of the kinds alone: their models are the same calls again.
     cost = sum(usage[kind].get("cost", 0.0) for kind in kinds)
     saved = sum(usage[kind].get("saved_cost", 0.0) for kind in kinds)
     unpriced = sum(usage[kind].get("unpriced", 0) for kind in kinds)

@@ -59,6 +59,7 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 def _builtin(value: Any) -> Any:
     kind = type(value)
+    # Exact types first: nearly all values are such, and reports have millions of them.
     if kind is str or value is None or kind is int or kind is float or kind is bool:
         return value
     if kind is tuple or kind is list:
@@ -70,7 +71,8 @@ def _builtin(value: Any) -> Any:
 
 def _written(part: Any) -> dict[str, Any]:
     """The fields of one part, without those that say nothing."""
-    if isinstance(part, Mapping):  # json itself knows dictionaries only
+    # json calls this for what it does not know, such as a MappingProxyType.
+    if isinstance(part, Mapping):
         return dict(part)
     kind = type(part)
     left_out = _LEFT_OUT[kind](part) if kind in _LEFT_OUT else ()

@@ -50,7 +50,7 @@ def written(project: Project, grades: list[str]) -> Project:
 CONFIGURED = """\
 store = "off"
 [gates]
-search_rag_answer_correctness = ">= 0.8"
+search_rag_answer_correctness = ">= 0.75"
 "search_rag_answer_correctness[lang=ru]" = "mean >= 0.5"
 "search_rag_answer_correctness[tag=odd, tier=end_to_end]" = "p10 >= 0.7 with 95% confidence"
 pass_rate = ">= 0.9 with 95% confidence"
@@ -76,8 +76,8 @@ def test_gates_decide_alike_in_every_way_to_run(project: Project, mode: str) -> 
     result.stdout.fnmatch_lines(
         [
             "*= gates =*",
-            "PASS       search_rag_answer_correctness >= 0.8   mean 0.88 over 30 questions: with 95% confidence "
-            "at least 0.850",
+            "PASS       search_rag_answer_correctness >= 0.75   mean 0.88 over 30 questions: with 95% confidence "
+            "at least 0.793",
             "PASS       search_rag_answer_correctness?lang=ru? mean >= 0.5   mean 0.83 over 15 questions, taken*",
             "FAIL       search_rag_answer_correctness?tag=odd, tier=end_to_end? p10 >= 0.7 with 95% confidence   p10 "
             "0.90 over 15 questions: with 95% confidence 81.9% of all can be vouched for, 0.081 short",
