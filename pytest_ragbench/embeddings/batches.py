@@ -46,6 +46,7 @@ class Batches(Generic[Item, Result]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        # Callers that were cancelled meanwhile must not be paid for.
         batch = [(item, future) for item, future in self._waiting if not future.done()]
         self._waiting = []
         if batch:
@@ -64,6 +65,7 @@ class Batches(Generic[Item, Result]):
                         future.cancel()
                     else:
                         future.set_exception(error)
+            # A cancellation or an interrupt is also the task's own.
             if not isinstance(error, Exception):
                 raise
             return

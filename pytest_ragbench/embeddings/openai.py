@@ -80,6 +80,7 @@ class OpenAIEmbedder:
         self._engine = engine
         self._provider = provider
         self._url = settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        # A replayed recording needs no key.
         endpoint = endpoint_of(
             provider,
             settings,
@@ -127,6 +128,7 @@ class OpenAIEmbedder:
         return fetched.value
 
     def _unpacked(self, payload: Any, text: str) -> Vectors:
+        # Stored as the bytes of float32, a third of the size of JSON numbers.
         row = np.frombuffer(base64.b64decode(payload), dtype=FLOAT32)
         vector: Vectors = checked_vectors([row], [text], self.name)[0]
         return vector

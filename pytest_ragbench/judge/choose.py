@@ -52,6 +52,7 @@ def judge_from(
     if isinstance(value, (list, tuple)):
         members = tuple(judge_from(each, engine, settings, environ=environ) for each in value)
         return _panel(members, "panel", settings)
+    # A class passes for a callable, and would fail at the first question only.
     if isinstance(value, type):
         raise UsageError(f"a judge is needed, got the class {value.__name__}; make an instance of it")
     if isinstance(value, Judge):
@@ -115,6 +116,7 @@ def configured_judge(settings: Settings, environ: Mapping[str, str]) -> str:
         )
     if environ.get("OPENAI_API_KEY", "").strip() or _was_recorded(settings, "openai"):
         return "openai"
+    # The local judge is weaker than any LLM: a pipeline that lost its key must not go green by it.
     if environ.get("CI", "").strip().casefold() not in ("", "0", "false", "no"):
         raise UsageError(
             "no judge is configured, and in CI none is chosen silently; write "

@@ -25,7 +25,7 @@ from pytest_ragbench.model.errors import JudgeError
 R = TypeVar("R", bound=BaseModel)
 
 # Characters of an unusable reply that are sent back with the request for a better one.
-_MAX_ECHO = 20_000
+_MAX_ECHO_CHARS = 20_000
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _second_turn(task: Task[R], rest: Task[R] | None, first: _Read[R]) -> Turn[R
     if first.code == "truncated":
         return Turn(task, render(task), room=2)
     said = (first.raw["content"] or "").strip()
-    echo: list[Message] = [{"role": "assistant", "content": said[:_MAX_ECHO]}] if said else []
+    echo: list[Message] = [{"role": "assistant", "content": said[:_MAX_ECHO_CHARS]}] if said else []
     return Turn(task, [*render(task), *echo, correction(task, first.problem)])
 
 

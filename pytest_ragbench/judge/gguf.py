@@ -33,7 +33,7 @@ PROVIDER = "gguf"
 DEFAULT_CONTEXT = 8192
 """Tokens of prompt and reply together, where neither the settings nor the model say less."""
 _MAGIC = b"GGUF"
-_SAMPLES, _SAMPLE, _HEAD = 64, 65_536, 8_388_608
+_N_SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 64, 65_536, 8_388_608
 
 
 def named_judge(spec: Spec) -> GgufJudge:
@@ -54,6 +54,7 @@ def gguf_judge(path: str, settings: GgufSettings, engine: Engine) -> GgufJudge:
         raise UsageError(
             f'judge "gguf:{path}": there is no file {str(file)!r}; write judge = "gguf:models/judge.gguf"'
         )
+    # All that can be refused by the file alone is refused now: loading a model takes seconds.
     told = read_header(file)
     n_ctx = settings.n_ctx or min(DEFAULT_CONTEXT, told.context_length or DEFAULT_CONTEXT)
     if told.context_length and n_ctx > told.context_length:
@@ -61,6 +62,7 @@ def gguf_judge(path: str, settings: GgufSettings, engine: Engine) -> GgufJudge:
             f"gguf.n_ctx is {n_ctx}, but the model in {str(file)!r} reads {told.context_length} tokens at most; "
             f"set gguf.n_ctx = {told.context_length} or less"
         )
+    # A recording replays without the library.
     if find_spec("xllamacpp") is None and not engine.replays("judge"):
         raise UsageError(
             f"judge \"gguf:{path}\" needs the extra 'llama': pip install 'pytest-ragbench[llama]' (xllamacpp)"
@@ -112,6 +114,7 @@ class GgufJudge(OpenAIJudge):
                     following,
                 )
             except JudgeError as error:
+                # llama.cpp's message names no setting of ours.
                 if "exceed_context_size" not in (error.raw or ""):
                     raise
                 raise JudgeError(
@@ -175,6 +178,7 @@ _TEXT, _ARRAY = 8, 9
 
 def _text(stream: BinaryIO) -> str:
     (length,) = struct.unpack("<Q", stream.read(8))
+    # A damaged length must not make us read gigabytes.
     if length > 1 << 24:
         raise ValueError(f"a string of {length} bytes")
     return stream.read(length).decode("utf-8", "replace")
@@ -201,8 +205,8 @@ def fingerprint(file: Path) -> str:
     size = file.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with file.open("rb") as stream:
-        digest.update(stream.read(_HEAD))
-        for place in range(_SAMPLES):
-            stream.seek(max(0, (size - _SAMPLE) * place // (_SAMPLES - 1)))
-            digest.update(stream.read(_SAMPLE))
+        digest.update(stream.read(_HEAD_BYTES))
+        for place in range(_N_SAMPLES):
+            stream.seek(max(0, (size - _SAMPLE_BYTES) * place // (_N_SAMPLES - 1)))
+            digest.update(stream.read(_SAMPLE_BYTES))
     return digest.hexdigest()

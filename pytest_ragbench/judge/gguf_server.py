@@ -61,6 +61,7 @@ def _start(model: Model) -> tuple[Address, Any]:
     import xllamacpp
 
     key = secrets.token_hex(16)
+    # In a container fewer cores may be ours than the machine has.
     threads = (
         model.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else model.threads
     )
@@ -69,7 +70,7 @@ def _start(model: Model) -> tuple[Address, Any]:
     params.n_ctx = model.n_ctx * model.parallel  # each of them has the whole context
     params.n_parallel = model.parallel
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or os.cpu_count() or 1
-    params.warmup = False
+    params.warmup = False  # the first question warms it up
     params.verbosity = -1
     params.api_keys = [key]
     try:

@@ -66,6 +66,7 @@ def openai_judge(
             f"or providers.{provider_name}.model"
         )
     engine.set_limits(provider_name, limits_of(settings))
+    # A recording is replayed where no key is at hand, in CI for one.
     endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"))
     return OpenAIJudge(provider_name, settings, name, engine, endpoint)
 
@@ -125,6 +126,7 @@ class OpenAIJudge:
             turn = talk.following(replies)
             return None if turn is None else self._turn(turn)
 
+        # One fetch for the whole conversation: its replies are stored, and read again, together.
         got = await self._engine.fetch(
             call, talk.read, following=following, send=self._own_sending(call, following)
         )
@@ -155,6 +157,7 @@ class OpenAIJudge:
 
     def _json_key(self, task: Task[Any]) -> dict[str, Any]:
         settings = self._settings
+        # Schema and limits shape a reply as much as the prompt does; a verdict in a word has neither.
         return {
             "schema": strict_schema(task.reply_schema()),
             "structured_output": settings.structured_output,

@@ -56,6 +56,7 @@ class Panel:
         names = [judge.name for judge in self.members]
         if len(names) < 2:
             raise UsageError(f"a panel needs at least two judges, got {names}")
+        # Two votes of one judge would look like two opinions.
         if len(set(names)) < len(names):
             raise UsageError(f"a judge sits twice on the panel: {', '.join(names)}; repeats are 'votes'")
 

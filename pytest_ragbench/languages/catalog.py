@@ -113,6 +113,7 @@ class Language:
         LanguageError
             The file is not TOML, or has a key or value that the shape has not.
         """
+        # Files are read by topic: a run in one language needs few of them.
         if shape not in self._rules:
             self._rules[shape] = _typed(shape, self.data(shape.topic), self._where(shape.topic))
         rules: S = self._rules[shape]
@@ -148,6 +149,7 @@ class Catalog:
     """
 
     def __init__(self, extra: Mapping[str, Traversable] | None = None) -> None:
+        # A package may replace a language of ours as a whole, never in part: files belong together.
         found = {**dict(_packaged()), **dict(_installed()), **(extra or {})}
         languages = [Language(code, folder) for code, folder in found.items()]
         languages.sort(key=lambda each: (each.script.rank, each.code))
@@ -194,12 +196,14 @@ class Catalog:
             for each in ([own] if own else []) + list(self):
                 for script in each.script.scripts:
                     by_script.setdefault(script, each)
+            # In the catalog's order, so that two texts with the same languages share their rules.
             chosen = set(by_script.values())
             self._readings[key] = tuple(each for each in self if each in chosen)
         return self._readings[key]
 
     def rules(self, shape: type[S], code: str | None = None) -> S:
         """The rules of :meth:`reading` as one: sets and lists put together, of the rest the first that is given."""
+        # By the languages and not by the code: most codes come to the same ones.
         codes = "+".join(each.code for each in self.reading(code))
         if (shape, codes) not in self._rules:
             self._rules[shape, codes] = _together(shape, [each.rules(shape) for each in self.reading(code)])
@@ -258,6 +262,7 @@ def _installed() -> Iterator[tuple[str, Traversable]]:
 
 def _typed(shape: type[T], data: Mapping[str, Any], where: str) -> T:
     hints = _hints(shape)
+    # A misspelt key would silently leave a rule out.
     unknown = sorted(data.keys() - hints.keys())
     if unknown:
         raise LanguageError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(hints))}")
@@ -289,6 +294,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
             raise LanguageError(f"{where} must be a table")
         inner = get_args(kind)[1]
         return {key: _value(inner, item, where) for key, item in value.items()}
+    # TOML tells 100 from 100.0, people don't; a boolean is an int to Python.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, origin):

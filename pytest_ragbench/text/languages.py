@@ -95,6 +95,7 @@ class _Detector:
 
     def language_of(self, text: str) -> str:
         counts: dict[str, int] = {}
+        # Counted by character first: a text has many letters and few different ones.
         for character, times in Counter(unicodedata.normalize("NFKC", text)).items():
             if character.isalpha():
                 script = "LATIN" if character.isascii() else _script(character)
@@ -112,6 +113,7 @@ class _Detector:
         self, text: str, known: Sequence[tuple[str, Script]], others: Sequence[tuple[str, Script]]
     ) -> str:
         """Which of the languages in one script."""
+        # A letter of its own settles it: Ukrainian looks like Russian in everything else.
         letters = set(text.lower())
         for code, script in (*known, *others):
             if letters & set(script.own_letters):
@@ -128,6 +130,7 @@ class _Detector:
             if script.alphabet:
                 letter = re.compile(f"[^{script.alphabet}]")
                 foreign += sum(letter.search(word) is not None for word in words)
+            # One word in five may be foreign: product names, quotations.
             if foreign <= own + len(words) // 5 and (best == "und" or own - foreign > lead):
                 best, lead = code, own - foreign
         return best

@@ -140,6 +140,7 @@ def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
         while end < len(block) and block[end] in _CLOSERS:
             end += 1
         before, following = block[start : stop.start()], block[end:]
+        # After a quotation the sentence may go on: 「...。」と言った。
         if not rules.ends_at_once.isdisjoint(stop.group()):
             ended = end == stop.end() or following[:1] not in rules.after_quote
         elif stop.group() == "." and _ITEM.search(block[max(0, stop.start() - 12) : stop.start()]):
@@ -150,6 +151,7 @@ def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
             found.append(block[start:end])
             start = end
     found.append(block[start:])
+    # Rulers and rows of dots are no sentences.
     stripped = [sentence.strip() for sentence in found]
     return [sentence for sentence in stripped if any(c.isalnum() for c in sentence)]
 

@@ -30,6 +30,7 @@ class Step:
 
     def take(self, word: str) -> str:
         """The word without its ending."""
+        # One ending a step: the order of the patterns is the language's.
         for pattern, place in self._patterns:
             shorter = pattern.sub(place, word, count=1)
             if shorter != word:
@@ -78,6 +79,7 @@ class StemRules:
     def stem(self, word: str) -> str:
         """The stem of a word that :meth:`knows` knows."""
         word = self._bases.get(word, word)
+        # The beginning is kept, or short words would lose their root.
         head = self._keep.match(word)
         if head is None or len(word) < self.shortest:
             return word
@@ -93,6 +95,7 @@ def stem(word: str, lang: str | None = None) -> str:
     for language in catalog().reading(lang):
         rules = language.rules(StemRules)
         if rules.knows(word):
+            # Before the endings are cut, which are written with one of the two letters.
             for letter, other in language.script.same_letters.items():
                 word = word.replace(letter, other)
             return rules.stem(word)

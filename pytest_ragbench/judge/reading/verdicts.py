@@ -145,7 +145,7 @@ _DECODER = json.JSONDecoder(
 
 
 _OPENING = re.compile(r"\{\s*[\"}]")
-_MANY = 300  # broken objects that are searched through; a judge's reply has one or two
+_MAX_BROKEN_OBJECTS = 300  # broken objects that are searched through; a judge's reply has one or two
 
 
 # Reasoning blocks
@@ -216,7 +216,7 @@ class _Reading:
                     failures += 1
                     if self.key_start.match(self.text, position):
                         self.fragments.append(_Fragment(position, self._problem(error)))
-            if failures > _MANY:
+            if failures > _MAX_BROKEN_OBJECTS:
                 raise UnreadableReply(
                     "not_json", "the reply is not valid JSON: it holds too many broken objects"
                 )

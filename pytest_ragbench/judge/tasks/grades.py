@@ -20,6 +20,7 @@ class GradeReply(Reply):
 class SearchRagReply(Reply):
     answer_correctness: Grade01 = Field(description="0..1: does the answer answer the question?")
     groundedness: Grade01 = Field(description="0..1: is all of the answer in the chunks?")
+    # After the grades, in the order of the document that asked for this judge.
     error_message: Text = Field(default="", description="The main fault in one short sentence, or empty.")
 
 

@@ -183,6 +183,7 @@ def numbered(payload: Mapping[str, Any]) -> dict[int, Any]:
     ValueError
         No verdicts, something that is not a number, or a number given twice.
     """
+    # Services without structured output send either shape, whatever the prompt asks for.
     verdicts = payload.get("verdicts") if isinstance(payload, Mapping) else None
     if isinstance(verdicts, Mapping):
         pairs = list(verdicts.items())
