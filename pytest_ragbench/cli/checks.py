@@ -64,6 +64,7 @@ def _caught(name: str, work: Callable[[], Iterator[Check]]) -> list[Check]:
     try:
         found += work()
     except Unscored as error:
+        # By code, since the messages are the services' own words.
         advice = _ADVICE.get(error.code, "see the message; docs/judges.md and docs/rag-service.md")
         found.append(Check(name, "failed", str(error), advice, Exit.UNSCORED))
     except RagbenchError as error:
@@ -199,7 +200,7 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
 
 
 def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
-    if settings.rag.url is None:
+    if settings.rag.url is None and settings.rag.retriever is None:
         yield Check("service", "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")
         return
     retriever = building.retriever(None, engine, settings)

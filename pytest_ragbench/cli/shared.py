@@ -143,6 +143,7 @@ def failure(kind: str, message: str, code: Exit, *, as_json: bool, before: str =
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of text under a header, as wide as their widest cell in a terminal."""
+    # Not at the top: `ragbench --help` imports this module and draws no table.
     from pytest_ragbench.report.layout import cells, pad
 
     lines = [header, *rows]

@@ -57,6 +57,17 @@ def test_doctor_of_a_project_that_is_well(cli: Cli) -> None:
     assert server.questions == ["What can you help me with?"]
 
 
+def test_doctor_asks_what_stands_in_place_of_a_service(cli: Cli) -> None:
+    cli.write("ragbench.toml", '[rag]\nretriever = "command:echo Two years."\n')
+    ran = cli("doctor", "--json")
+    [service] = [check for check in ran.data["checks"] if check["name"] == "service"]
+    assert service["state"] == "warning"
+    assert service["said"].endswith("answer of 10 letters, no chunks, without ids")
+    ran = cli("doctor", "--offline", "--json")
+    [service] = [check for check in ran.data["checks"] if check["name"] == "service"]
+    assert service["said"] == "command:echo Two years.: not called (--offline)"
+
+
 def test_doctor_says_what_to_do(cli: Cli) -> None:
     ran = cli("doctor", "--offline")
     assert ran.code == Exit.OK

@@ -139,5 +139,6 @@ def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
 
 
 def _line(metric: Metric, score: Any) -> str:
+    # A judge's message is about this answer; a reason may only repeat the formula.
     band = metric.band(score.value) or ""
     return f"{score.value:6.2f}  {band:9}  {one_line(score.error_message or score.reason, 160)}"

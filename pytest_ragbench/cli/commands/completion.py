@@ -28,4 +28,5 @@ def command(shell: str) -> None:
         raise click.UsageError(f"click knows no shell {shell!r}")
     # As a comment of the script: stdout goes into a file.
     click.echo(f"# {_HOW[shell]}")
+    # The variable's name follows from the program's: click looks for it when Tab is pressed.
     click.echo(complete(ragbench, {}, "ragbench", "_RAGBENCH_COMPLETE").source())

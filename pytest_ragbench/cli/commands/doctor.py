@@ -41,6 +41,7 @@ def _text(checks: list[dict[str, Any]]) -> str:
     width = max(len(check["name"]) for check in checks)
     lines = []
     for check in checks:
+        # A refused configuration is a list of all that is wrong.
         first, *rest = check["said"].splitlines() or [""]
         lines.append(f"{_MARKS[check['state']]} {check['name']:{width}}  {first}")
         lines += [f"  {'':{width}}  {line}" for line in rest]

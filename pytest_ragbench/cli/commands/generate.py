@@ -61,6 +61,7 @@ def command(
       ragbench generate docs/ -o hard.xlsx -n 50 --kind multi --kind unanswerable
       ragbench generate questions.jsonl -o variants.jsonl --variants 2
     """
+    # Before anything is paid for.
     check_replaces(output, force=force)
     settings = settings_of(options)
     with engine_of(settings) as engine:

@@ -129,12 +129,14 @@ def _limits(given: tuple[str, ...]) -> dict[str, Threshold]:
     return limits
 
 
+# "faithfulness=0.8" means a bare number, but the signs of "==1" belong to the limit.
 _LIMIT = re.compile(r"([A-Za-z_][\w@]*)\s*(?:=(?![=]))?\s*(\S.*)")
 
 
 def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     pairs = {}
     for text in given:
+        # At the first one only: a name of theirs may hold another.
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise click.UsageError(f"--column {text!r}: write OURS=THEIRS")
@@ -151,6 +153,7 @@ def _misses(totals: Totals, name: str, limit: Threshold) -> bool:
 def _judge(settings: Settings, names: list[str]) -> str | None:
     from pytest_ragbench.metrics.registry import find
 
+    # Not named where no metric asks it: it had no part in the scores.
     return judge_name(settings) if any(find(name).tasks for name in names) else None
 
 

@@ -96,6 +96,7 @@ def prune(
         if everything:
             deleted = opened.delete()
         else:
+            # As disks are sold and file managers count: 1 MB is 1,000,000 bytes.
             limit = int(max_mb * 1_000_000)
             deleted = opened.prune(unused=unused_days * DAY, run_age=run_days * DAY, max_bytes=limit)
         after = opened.stats()
