@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 FAILURES = 3
 """So many requests in a row must fail, retries used up, before a provider counts as down."""
-PAUSE = 30.0
+PAUSE_S = 30.0
 """Seconds until one attempt may try again."""
 
 
@@ -24,7 +24,7 @@ class Breaker:
       more likely it is set up wrongly than about to recover;
     - ``FAILURES`` attempts timed out, and the provider sent nothing at all since each of them
       began. This ends a hanging provider after one timeout instead of one for each retry. (A
-      hanging call among answered ones is no evidence: it is retried.)
+      hanging call among answered ones proves nothing: it is retried.)
 
     A reply closes it, also a refusal that no retry can heal: such errors say nothing about the
     provider's health.
@@ -53,6 +53,7 @@ class Breaker:
         if self._open_until is None:
             return
         left = self._open_until - self._clock()
+        # One probe at a time: a provider that has just come back is not met by all who waited.
         if left > 0 or self._probing:
             raise Down(
                 f"{self._provider} is not answering: {FAILURES} requests in a row failed, "
@@ -69,6 +70,7 @@ class Breaker:
 
     def failed(self, began: float, code: str, message: str, attempt: int) -> None:
         """A request's n-th attempt, begun at ``began`` of the clock, failed in a way that can heal."""
+        # A probe that fails says enough: the count does not start again from zero.
         if self._probing:
             self._open(message)
         elif code not in ("timeout", "connection"):  # 429, 500: it is there, if not well
@@ -77,6 +79,7 @@ class Breaker:
             self._broken += code == "http_500" and attempt > 1 and not self._answered
             if self._broken >= FAILURES:
                 self._open(message)
+        # A sign since this attempt began came from a provider that lives: this one call hangs, not all.
         elif code == "timeout" and self._last_sign < began:
             self._silent += 1
             if self._silent >= FAILURES:
@@ -94,5 +97,5 @@ class Breaker:
 
     def _open(self, message: str) -> None:
         self._last = message
-        self._open_until = self._clock() + PAUSE
+        self._open_until = self._clock() + PAUSE_S
         self._probing = False

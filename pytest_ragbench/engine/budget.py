@@ -74,9 +74,11 @@ class Budget:
                     spent[column] += value
             return reached, before
 
+        # In one step of the counters: two processes that look first and add later would both see room.
         reached, spent = await self._counters.change("budget", put_aside)
         if reached is None:
             return True
+        # Estimates of what is under way are mostly too high, so waiting often makes room.
         if patient and not self.known and self._may_fit(spent, tokens, cost):
             return False
         used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, ${spent[_COST]:.4f}"

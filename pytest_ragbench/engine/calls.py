@@ -175,6 +175,7 @@ class Adapters:
             module, _, attribute = ADAPTERS.get(name, name).partition(":")
             if not attribute:
                 raise LookupError(f"unknown adapter {name!r}; known: {', '.join(ADAPTERS)}")
+            # Imported here: a run that only asks a service never loads the clients of judges or embedders.
             self._made[name] = getattr(import_module(module), attribute)(self._engine)
         return self._made[name]
 
@@ -189,6 +190,7 @@ async def send_turns(adapter: Adapter, call: Call, sender: Sender, following: Fo
     if following is None:
         return payload
     payloads = [payload]
+    # Each turn is a request of its own, with a permit and retries of its own; what is stored is all of them.
     while (body := following(payloads)) is not None:
         payloads.append(await adapter.fetch(replace(call, body=body), sender))
     return payloads

@@ -41,6 +41,7 @@ class RemoteCoordinator:
         self._lost: str | None = None
 
     def stored(self, digest: str) -> Kept | None:
+        # What the controller has in memory costs a round trip either way, and the claim makes it.
         return None
 
     async def claim(
@@ -161,6 +162,7 @@ class RemoteCoordinator:
             self._link = await wire.connect(self._address, self._take, self._end)
         except (OSError, TimeoutError) as error:
             self._lost = f"the run's controller can't be reached: {error or type(error).__name__}"
+            # Not tried again: a controller that can't be reached on the loopback has ended.
             raise Lost(self._lost) from None
 
     def _take(self, message: wire.Message) -> None:
@@ -180,6 +182,7 @@ class RemoteCoordinator:
             answer.set_exception(Lost(value))
 
     def _end(self) -> None:
+        # All that wait for an answer are told, or they would wait for ever.
         self._lost = self._lost or "the run's controller has gone"
         for answer in self._answers.values():
             if not answer.done():

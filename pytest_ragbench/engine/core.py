@@ -156,6 +156,7 @@ class Engine:
         if self.replays(call.kind):
             return self._replayed(call, read)
         running = self._start()
+        # Clients, locks and flights belong to the engine's loop; another loop only waits.
         if asyncio.get_running_loop() is not running.thread.loop:
             return await self.bring(self.fetch(call, read, following=following, send=send))
         assert self._fetcher is not None
@@ -173,6 +174,7 @@ class Engine:
         fetcher = self._fetcher
         if fetcher is None:
             return False
+        # What comes next is asked along: one round trip for a test, not one for each of its scores.
         if open_ := fetcher.unsettled(taken):
             self.wait(fetcher.settle([*open_, *fetcher.unsettled(coming)]))
         return fetcher.take_over(taken)
@@ -285,6 +287,7 @@ class Engine:
         running = self._start()
 
         async def start() -> None:
+            # From here on another process may take what a guess of this one paid.
             running.coordinator.shared = True
             running.server = Server(running.coordinator, key)
             await running.server.start(listening)
@@ -304,6 +307,7 @@ class Engine:
     def close(self) -> None:
         """Cancel what is under way, close clients, stop the loop, close the store. May be repeated."""
         with self._lock:
+            # First, so that a thread which comes meanwhile is refused instead of starting a second loop.
             self._closed = True
             running, self._running = self._running, None
         if running is not None:
@@ -333,6 +337,7 @@ class Engine:
             return self._running
 
     def _coordinator(self, loop: asyncio.AbstractEventLoop) -> Coordinator:
+        # A worker has no store, budget or slots of its own: two owners would count twice.
         if self._controller is not None:
             return RemoteCoordinator(self._controller, loop)
         shares: dict[str, Any] = {
@@ -348,6 +353,7 @@ class Engine:
             from pytest_ragbench.engine.on_redis.coordinator import RedisCoordinator
 
             return RedisCoordinator(self._place, self._run_id, self._session, loop, **shares)
+        # The loop never waits for a lock: a write that meets one is tried again a moment later.
         store = None if self._place is None else Store(self._place, busy=0.0)
         return LocalCoordinator(store, self._run_id, loop, **shares)
 
@@ -379,6 +385,7 @@ class Engine:
     def _forget(self) -> None:
         """In a forked child: all that runs is the parent's."""
         if self._running is not None:
+            # The child has the parent's sockets and file handles: to close them would end the parent's connections.
             _parents.append(self._running)
         self._lock = threading.Lock()
         self._running = None

@@ -51,6 +51,7 @@ class LocalCounters:
         return self._rows[name][column]
 
     async def change(self, name: str, work: Change[T]) -> T:
+        # Nothing to lock: there is one loop, and ``work`` never awaits.
         return work(self._rows[name])
 
     def soon(self, name: str, work: Change[Any]) -> None:

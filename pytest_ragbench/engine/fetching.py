@@ -70,6 +70,7 @@ class Fetcher:
         guessed = None if ahead else await self._prefetched(digest)
         got = guessed.got if guessed is not None else None
         flight, launched, was_guess = running.flights.get(digest), False, False
+        # Most fetches of a second run end here: no task, no flight, no claim.
         if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
             got = self._read(read, kept)  # without the detour of a flight that others could join
         joined = got is None
@@ -85,6 +86,7 @@ class Fetcher:
         first = ahead or launched
         if not first and (guessed is not None or was_guess):
             first = not coordinator.shared or await self._take(digest)
+        # Two who share a reply must not share a value: either may change it in place.
         value = _own_value(read, got, joined=joined and not launched, ahead=ahead)
         found: Fetched[T] | None = None
         if first and (launched or was_guess) and not got.cached:
@@ -113,6 +115,7 @@ class Fetcher:
                 return False
         if not prefetched.take_all(taken):
             return False
+        # Counted on the loop: usage is written by that thread alone.
         for receipt in taken:
             prefetched.first_takers.pop(str(receipt.digest), None)
             if receipt.note is not None:
@@ -169,6 +172,7 @@ class Fetcher:
             if (got := self._read(read, found)) is not None:
                 return got
             unreadable = found.text
+        # Set only now: before the claim there is nothing to hand back.
         flight.give_up = lambda: coordinator.publish(digest, None)
         self._stored_in_a_row = 0
         if own:
@@ -177,10 +181,12 @@ class Fetcher:
         running.sending[digest] = sender
         outcome: Reply | Failure | None = None
         try:
+            # The value is read from the text that is stored, so that a first run and a second see the same.
             text = payload_text(await send(sender), f"reply to a request ({call.kind})")
             value = read(json.loads(text))
             outcome = self._reply(call, digest, text, sender)
         except BaseException as error:
+            # A test that joined meanwhile meets the error itself; only a guess leaves it for others.
             if flight.ahead and _used_up(error):
                 outcome = Failure(str(error), getattr(error, "code", "error"))
             if isinstance(error, Exception):
@@ -189,6 +195,7 @@ class Fetcher:
             raise
         finally:
             running.sending.pop(digest, None)
+            # An abandoned flight has given its claim up already, and somebody else may hold it.
             if outcome is not None or not flight.abandoned:
                 coordinator.publish(digest, outcome)
         return Obtained(text, value, sender.usage, sender.duration)
@@ -268,5 +275,6 @@ def _own_value(read: Read[T], got: Obtained[T], *, joined: bool, ahead: bool) ->
 
 def _used_up(error: BaseException) -> bool:
     """Whether asking again would take as many attempts, and most likely be as useless."""
+    # Asking again costs nothing there: no request is sent, or the budget decides.
     quick = ("unavailable", "cancelled", "budget", "insufficient_quota")
     return isinstance(error, Unscored) and error.code not in quick

@@ -95,6 +95,7 @@ def inventory_of(place: Path | str | None) -> Inventory | None:
     """The replies in a file, or on a Redis server (its URL). Nothing is opened yet."""
     if place is None:
         return None
+    # Imported here: sqlite3 and redis cost start-up time, and a run uses one of them at most.
     if isinstance(place, Path):
         from pytest_ragbench.engine.store import Store
 

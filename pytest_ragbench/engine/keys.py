@@ -37,6 +37,7 @@ def identity_of(call: Call, run_id: str) -> str:
     }
     if call.scope == "run":
         identity["run"] = run_id
+    # Sorted, and without spaces: the digest must not depend on who built the mapping.
     return json.dumps(identity, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -61,6 +62,7 @@ def payload_text(payload: Any, where: str) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether nothing in it has to be converted or refused: quicker than to convert it, and nearly always true."""
+    # Exact types: a str subclass may serialise as something else.
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return True

@@ -14,7 +14,7 @@ class Limits:
     ``timeout`` bounds one attempt. ``attempts`` counts the first one too. The n-th wait is
     ``wait * 2**(n-1)`` plus up to ``wait`` of jitter, or what Retry-After says where that is more;
     no wait is longer than ``max_wait``: a server that asks for more is given up at once. A server that
-    says it is busy (429) is no failing one: it is asked again beyond ``attempts`` until ``patience``
+    says it is busy (429) does not count as failing: it is asked again beyond ``attempts`` until ``patience``
     seconds have been waited. ``requests_per_minute`` and ``tokens_per_minute`` hold for the whole run.
     """
 

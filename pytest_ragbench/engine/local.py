@@ -90,9 +90,11 @@ class LocalCoordinator:
     async def claim(
         self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
+        # The file is opened in a thread, so that a store which is locked holds up this claim and no other work.
         await self._replies.ready()
         if unreadable is not None:
             self._replies.discard(digest, unreadable)
+        # After a wait everything may have changed: the reply is there, or somebody else claimed first.
         while True:
             if (kept := self._replies.get(digest)) is not None:
                 return self._first_taken(digest, kept, ahead)
@@ -115,10 +117,13 @@ class LocalCoordinator:
         if isinstance(outcome, Reply):
             self._replies.put(outcome)
         else:
+            # Nothing was paid, so whoever asks next is the first again.
             self._taken.discard(digest)
+            # In a run of one process the guess hands its error over itself.
             if isinstance(outcome, Failure) and self.shared:
                 self._failures[digest] = outcome
         for change in waiting:
+            # Who has left meanwhile has cancelled it.
             if not change.done():
                 change.set_result(None)
 
@@ -148,6 +153,7 @@ class LocalCoordinator:
         self._replies.close()
 
     def _first_taken(self, digest: str, kept: Kept, ahead: bool) -> Kept:
+        # A reply of an earlier run is not paid for in this one.
         if kept.paid_by != self._run or digest in self._taken:
             return kept
         if not ahead:

@@ -100,8 +100,10 @@ class Prefetched:
             if not got.cached:
                 self._kept[digest] = Guessed(got.usage, got.duration, got=got)
                 self._latest.append(digest)
+                # Replies can be long: usage and duration are kept for all guesses, the text for the latest only.
                 if len(self._latest) > _AT_HAND:
                     self._forget(self._latest.popleft())
+        # The breaker was open, or the run is ending: the test may have better luck, and asks itself.
         elif isinstance(error, Exception) and getattr(error, "code", "") not in ("unavailable", "cancelled"):
             self._kept[digest] = Guessed(error=error)
 
@@ -123,6 +125,7 @@ class Prefetched:
         taken: dict[str, Guessed] = {}
         for digest in paid:
             kept = self._kept.pop(digest or "", None)
+            # All or nothing: a test that took a part of it would pay for the rest again.
             if kept is None or kept.error is not None:
                 self._kept.update(taken if kept is None else {**taken, str(digest): kept})
                 return False

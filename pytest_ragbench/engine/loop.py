@@ -16,10 +16,12 @@ from pytest_ragbench.model.errors import Unscored
 
 T = TypeVar("T")
 
-_SLICE = 0.2
-_MOMENT = 0.01
-_SOON = 0.25
-"""Seconds."""
+_SLICE_S = 0.2
+"""The main thread sees a signal that came while it waits this late at most."""
+_POLL_S = 0.01
+"""Between looks at whether something is done."""
+_SOON_S = 0.25
+"""For so long a reply that should be stored is believed to come any moment."""
 
 
 class LoopThread:
@@ -105,7 +107,7 @@ def _result(done: concurrent.futures.Future[T], timeout: float | None) -> T:
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     while True:
         try:
-            return done.result(max(0.0, min(_SLICE, deadline - time.monotonic())))
+            return done.result(max(0.0, min(_SLICE_S, deadline - time.monotonic())))
         except TimeoutError:
             if done.done():
                 return done.result()  # finished just now, or with a TimeoutError of its own
@@ -115,10 +117,10 @@ def _result(done: concurrent.futures.Future[T], timeout: float | None) -> T:
 
 def _done_soon(done: concurrent.futures.Future[Any], soon: Callable[[], bool]) -> bool:
     """Whether it is done before ``soon`` says otherwise."""
-    latest = time.monotonic() + _SOON
+    latest = time.monotonic() + _SOON_S
     while soon() and time.monotonic() < latest:
         with suppress(TimeoutError, concurrent.futures.CancelledError):
-            done.exception(_MOMENT)
+            done.exception(_POLL_S)
         if done.done():
             return True
     return False

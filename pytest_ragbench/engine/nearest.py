@@ -44,6 +44,7 @@ def _likeness(before: Any, after: Any) -> float:
     """0..0.99; texts are alike as far as they begin and end alike."""
     if not (isinstance(before, str) and isinstance(after, str)):
         return 0.0
+    # Markers of quoted parts differ in every prompt, and would drown what really differs.
     before, after = _MARKER.sub("", before), _MARKER.sub("", after)
     start = _shared(before, after)
     end = _shared(before[start:][::-1], after[start:][::-1])

@@ -50,6 +50,7 @@ class Pace:
         quiet = self.quiet_until
         if quiet > now and quiet > waited:
             return quiet - now
+        # No rate is configured: the common case, without a turn at the counters.
         if requests is None and tokens is None:
             return 0.0
         rates = [
@@ -60,6 +61,7 @@ class Pace:
 
         def take(row: list[float]) -> float:
             wait = max(rate.wait(row[column], now, amount) for column, rate, amount in rates)
+            # Nothing is taken while either rate lacks room, or the other one would leak.
             if wait > 0:
                 return wait
             for column, rate, amount in rates:
@@ -81,6 +83,7 @@ class Pace:
         def cut(row: list[float]) -> None:
             if retry_after:
                 row[_QUIET] = max(row[_QUIET], now + retry_after)
+            # Replies to what was sent before the last cut say what is known already.
             if began >= row[_CUT]:
                 row[_LIMIT] = max(1.0, limit / 2)
                 row[_CUT] = now
@@ -94,6 +97,7 @@ class Pace:
 
         def grow(row: list[float]) -> None:
             if row[_LIMIT]:
+                # Divided by the limit: a round of good replies adds a sixteenth of the most, however small the limit.
                 grown = row[_LIMIT] + max(1.0, most / _ROUNDS) / row[_LIMIT]
                 row[_LIMIT] = 0.0 if grown >= most else grown
 

@@ -116,6 +116,7 @@ class Permits:
             if isinstance(error, Down):
                 raise Refused("down", str(error)) from None
             raise
+        # Counted when it is sent, not when it returns: a budget of calls holds for those under way, too.
         for sums in self._usage.where(attempt.kind, attempt.provider, attempt.model):
             sums.calls += 1
         number = next(self._numbers)
@@ -137,6 +138,7 @@ class Permits:
             self._count(attempt, outcome, cost)
         else:
             self._failed(sent, outcome)
+        # Before the slot is given back: who waits must not get one that the new limit takes away.
         self._slots.resize(provider.name, provider.pace.limit(attempt.limits.max_concurrency))
         self._slots.leave(provider.name)
         return provider.pace.quiet_until
@@ -146,11 +148,13 @@ class Permits:
         code = outcome.code or ""
         if outcome.heals:
             breaker.failed(sent.began, code, outcome.message, sent.attempt.number)
+            # A 503 may carry Retry-After as well.
             if code == "http_429" or outcome.retry_after:
                 quiet = min(outcome.retry_after or 0.0, limits.max_wait)
                 pace.slow_down(sent.began, limits.max_concurrency, quiet)
             if outcome.last:
                 breaker.exhausted(outcome.message)
+        # It says nothing of the provider's health.
         elif code == "cancelled":
             breaker.abandoned()
         else:
@@ -160,6 +164,7 @@ class Permits:
 
     def _count(self, attempt: Attempt, outcome: Outcome, cost: float | None) -> None:
         places = self._usage.where(attempt.kind, attempt.provider, attempt.model)
+        # By kind only: the same list for each model would double the memory of a long run.
         places[0].latencies.append(outcome.seconds)
         for sums in places:
             sums.prompt_tokens += outcome.prompt_tokens
@@ -171,6 +176,7 @@ class Permits:
     async def _turn(self, provider: Provider, attempt: Attempt) -> float:
         """Wait until the provider may be asked; the tokens that the call will probably take."""
         pace, limits, expected, waited = provider.pace, attempt.limits, 0.0, attempt.waited
+        # An estimate that nobody uses is not made.
         if limits.tokens_per_minute is not None or self.budget.caps:
             expected = provider.expected_tokens(attempt.size)
         rates = limits.requests_per_minute, limits.tokens_per_minute
@@ -178,6 +184,7 @@ class Permits:
             quiet_until = pace.quiet_until
             await self._sleep(seconds)
             waited = quiet_until
+        # Looked at after the wait: another worker may have been told meanwhile.
         if pace.quota_used_up:
             raise Refused(
                 "quota", f"{provider.name}: the quota is used up; it is not asked again in this run"
@@ -198,6 +205,7 @@ class Permits:
         try:
             if await budget.reserve(what, *amounts, patient=True):
                 return amounts
+            # One after the other, or all who wait would look at the counters every 50 ms.
             async with budget.queue:
                 for _ in range(int(attempt.limits.timeout / _SETTLING_S)):
                     amounts = self._put_aside(attempt, provider.expected_tokens(attempt.size))
@@ -214,6 +222,7 @@ class Permits:
         cost = 0.0
         if self.budget.caps.cost is not None and attempt.model is not None:
             price = self._prices(attempt.provider, attempt.model)
+            # Asking without knowing the price could spend any amount.
             if price is None:
                 raise Refused(
                     "usage",

@@ -38,6 +38,7 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
     known: dict[tuple[str, str], Price | None] = {}
 
     def price(provider: str, model: str) -> Price | None:
+        # The library searches its list at each lookup, and each call of a run asks.
         key = provider, model
         if key not in known:
             settings = providers.get(provider)

@@ -3,7 +3,7 @@
 A recording has one line of JSON for each reply: ``kind``, ``provider``, ``asked`` (the request's key) and
 ``reply`` (the payload). Lines are sorted, so that a difference in review is a changed question or reply.
 What is long, says nothing to a reader and shapes the reply all the same (a prompt's instructions, a
-schema) stands there by its fingerprint.
+schema) is written as its fingerprint.
 
 While a run records, the process that owns it appends to a journal beside the file, and merges it at the end.
 A run that is killed leaves the journal, and the next one that records merges it.
@@ -79,6 +79,7 @@ class Recorder:
             return
         entry = _entry(call, json.loads(text))
         identity = _identity(entry, self._redact)
+        # Told once: replies of one question would otherwise travel from a worker for each test that uses them.
         if identity in self._told:
             return
         self._told.add(identity)
@@ -112,9 +113,11 @@ def merge(path: Path) -> Merged:
     changed = {
         name for name, entry in asked.items() if name in old and _lasting(entry) != _lasting(old[name])
     }
+    # A line that says the same keeps its old text, so that a review shows real changes only.
     kept = {**asked, **{name: entry for name, entry in old.items() if name not in changed}}
     lines = [_line(kept[name]) for name in sorted(kept, key=lambda name: _place(kept[name], name))]
     _replace(path, "".join(f"{line}\n" for line in lines))
+    # After the file is whole: a kill before this merges the journal once more, which changes nothing.
     journal.unlink(missing_ok=True)
     new = len(asked.keys() - old.keys())
     return Merged(len(kept), new, len(changed), len(old.keys() - asked.keys()))
@@ -126,7 +129,7 @@ def load(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     UsageError
-        Naming the file, and the line that is no entry, or two that contradict each other.
+        Naming the file, and the line that isn't an entry, or two that contradict each other.
     """
     try:
         data = path.read_bytes()
@@ -179,6 +182,7 @@ class Replay:
         """
         number = self._number(call)
         try:
+            # A copy: what a test changes in place must not reach the next one.
             return read(json.loads(json.dumps(self.entries[number]["reply"])))
         except Exception as error:
             named = str(error) if isinstance(error, RagbenchError) else f"{type(error).__name__}: {error}"
@@ -204,6 +208,7 @@ class Replay:
     def _missing(self, entry: dict[str, Any]) -> str:
         named = f"{entry['kind']} request to {entry['provider']!r}"
         now = json.loads(self._redact(_line(entry)))
+        # The nearest line tells a user what changed; a list of all would not be read.
         best: tuple[float, int, list[str]] | None = None
         for number, other in enumerate(self.entries, start=1):
             if other["kind"] == entry["kind"]:
@@ -306,6 +311,7 @@ def _append(path: Path, data: bytes) -> None:
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with path.open("r+b", buffering=0) as file:
+            # A run that was killed may have left half a line; the next entry must not be glued to it.
             end = file.seek(0, os.SEEK_END)
             if end and data:
                 file.seek(end - 1)
@@ -318,6 +324,7 @@ def _append(path: Path, data: bytes) -> None:
 def _replace(path: Path, text: str) -> None:
     fresh = path.with_name(f"{path.name}.new")
     try:
+        # Written beside and moved, so that a kill leaves the old recording or the new one.
         fresh.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         os.replace(fresh, path)
     except OSError as error:

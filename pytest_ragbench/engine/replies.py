@@ -55,6 +55,7 @@ class Replies:
         """Open the file, once; before the first look at it."""
         if self._opening is None:
             self._opening = self._loop.create_task(self._open())
+        # Shielded: a claim that is cancelled must not end the opening for all.
         if not self._opening.done():
             await asyncio.shield(self._opening)
 
@@ -73,9 +74,11 @@ class Replies:
 
     def put(self, reply: Reply) -> None:
         """It is on file at the end of the loop's turn, together with all others of that turn."""
+        # Readable at once, also before the file has it.
         self._memory[reply.digest] = reply.kept
         if self._writable:
             self._unwritten[reply.digest] = reply
+            # One transaction for a turn of the loop: SQLite's cost is by transaction, not by row.
             if self._flushing is None:
                 self._flushing = self._loop.call_soon(self._flush)
 
@@ -94,6 +97,7 @@ class Replies:
         if self._store is None:
             return
         if self._writable:
+            # The loop is done with; only now may a write wait for another run.
             self._store.wait_for_locks(_CLOSING_S)
             self._flush()
             with suppress(StoreError):
@@ -127,6 +131,7 @@ class Replies:
             return
         self._locked_since = None
         self._unwritten.clear()
+        # The file has them; what it can't give back stays in memory.
         if self._readable:
             for reply in batch:
                 self._memory.pop(reply.digest, None)
@@ -145,6 +150,7 @@ class Replies:
         passing = isinstance(error, PassingError)
         self._writable = self._writable and passing
         self._readable = self._readable and not isinstance(error, DamagedError)
+        # They would pile up for a file that can't be written again in this run.
         if not passing:
             self._unwritten.clear()
         elif self._flushing is None and not self._loop.is_closed():
@@ -153,6 +159,7 @@ class Replies:
         if isinstance(error, LockedError):
             now = time.monotonic()
             self._locked_since = now if self._locked_since is None else self._locked_since
+            # Another run writes for milliseconds at a time: not worth a warning.
             if now - self._locked_since < _LOCKED_S:
                 return
         until = " until it can be" if passing else ""

@@ -63,6 +63,7 @@ class Running:
         flight = self.flights[digest] = Flight(task, ahead)
 
         def landed(task: asyncio.Task[Obtained[Any]]) -> None:
+            # A flight that was abandoned may have been replaced by the next one's.
             if self.flights.get(digest) is flight:
                 del self.flights[digest]
             if flight.ahead:
@@ -86,6 +87,7 @@ class Running:
         """End the fetches first: they use the clients, and tell the coordinator."""
         if self.server is not None:
             await self.server.close()
+        # Tasks that hold a connection end last: the others still have to say what became of their calls.
         links = {task for task in asyncio.all_tasks() if task.get_name() == LINK}
         await _cancelled(asyncio.all_tasks() - links - {asyncio.current_task()})
         for close in reversed(self.closers):

@@ -60,6 +60,7 @@ class CountingSender:
         try:
             return await sending.run()
         except Transient as error:
+            # From None: the traceback of retries says nothing to whoever reads the test's error.
             raise self._failed(sending.gave_up(error), error.code) from None
         except Refused as refused:
             raise self._refused(refused, sending) from None
@@ -136,6 +137,7 @@ class _Retried:
 
     async def _once(self) -> Sent:
         sender = self._sender
+        # A permit for each attempt: a retry that waits holds no slot.
         permit = await sender._coordinator.enter(sender._attempt(self.tries + 1, self._waited))
         self.tries += 1
         sender.usage += Usage(1)
@@ -155,6 +157,7 @@ class _Retried:
             raise
         finally:
             sender.out = False
+        # Without the wait for a slot: latency is the service's.
         seconds = sender._clock() - began
         tokens = sent.prompt_tokens, sent.completion_tokens
         outcome = Outcome(None, "", False, False, None, *tokens, seconds)
@@ -182,14 +185,17 @@ class _Retried:
         for a busy one.
         """
         limits = self._limits
+        # Longer than a run should hang on one call; the message says what the server asked for.
         if (error.retry_after or 0.0) > limits.max_wait:
             return True
+        # A busy server is not a failing one: it says itself that it will answer.
         patient = error.code == "http_429" and self._slept < limits.patience
         return self.tries >= limits.attempts and not patient
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         """Jittered exponential backoff, or Retry-After where that is longer."""
         wait = self._limits.wait
+        # With jitter: calls that failed together must not come back together.
         backoff = tenacity.wait_exponential(multiplier=wait) + tenacity.wait_random(0, wait)
         return max(min(backoff(state), self._limits.max_wait), _error_in(state).retry_after or 0.0)
 

@@ -56,6 +56,7 @@ class Server:
 
     async def claim_tests(self, numbers: Collection[int], worker: _Worker) -> set[int]:
         """Those that no other worker, and no other host, looks ahead to."""
+        # Workers first, then other hosts: the second question may be a round trip to Redis.
         own = {number for number in numbers if self._ahead.get(number, worker) is worker}
         for number in await self.coordinator.claim_tests(sorted(own)):
             self._ahead.setdefault(number, worker)
@@ -99,8 +100,10 @@ class _Worker:
         self._gone = True
         for task in list(self._asked.values()):
             task.cancel()
+        # Slots and budget that a killed worker held would be missing for the rest of the run.
         for number in self._permits:
             self._leave(number, Outcome("cancelled"))
+        # Whoever waits for them makes the calls now.
         for digest in self._claims:
             self._coordinator.publish(digest, None)
         self._server.forget(self)
@@ -113,6 +116,7 @@ class _Worker:
                 task.cancel()
         elif number == 0:
             self._told(operation, arguments)
+        # Most answers are known at once; only what has to wait becomes a task.
         elif (waiting := begin(self._answer(number, operation, arguments))) is not None:
             self._asked[number] = waiting
             waiting.add_done_callback(lambda task: self._asked.pop(number, None))

@@ -46,6 +46,7 @@ class WaitQueue(Generic[T]):
     def first(self) -> asyncio.Future[T] | None:
         """The first who still waits. It stays in the queue until it is served (its future is done)."""
         for queue in (self._urgent, self._others):
+            # Those who left stay in the deque until they reach its front: removing them there would cost a search.
             while queue:
                 if not queue[0].done():
                     return queue[0]
@@ -83,6 +84,7 @@ class _Pool:
         self._waiting = WaitQueue[None]()
 
     async def enter(self, urgent: bool) -> None:
+        # Nobody overtakes: where others wait, so does the newcomer.
         if self._held < self.limit and self._waiting.first() is None:
             self._held += 1
             return

@@ -74,6 +74,7 @@ class UsageSums:
 
     def plain(self) -> dict[str, Any]:
         """Builtin types only: ``{"judge": {"calls": 3, ...}, ...}``."""
+        # A copy first: the loop's thread may add a kind meanwhile.
         return {kind: asdict(sums) for kind, sums in sorted(self._kinds.copy().items())}
 
     def totals(self) -> dict[str, dict[str, float]]:
@@ -97,6 +98,7 @@ class UsageSums:
             added: dict[str, Any] = {}
             for name, value in vars(sums).items():
                 before = told.get(name, 0)
+                # Latencies are a list: only its new end travels.
                 added[name] = value[before:] if isinstance(value, list) else value - before
                 told[name] = before + (len(added[name]) if isinstance(value, list) else added[name])
             if any(added.values()):

@@ -199,6 +199,7 @@ class LookAhead:
             return []
         taken = self._engine.claim_tests(free)
         self._others.update(number for number in free if number not in taken)
+        # A test that may be taken away is not promised what is asked ahead for it.
         stay = own if self._state.keeps_its_tests else ()
         return [(number, number in stay) for number in free if number in taken]
 
@@ -214,7 +215,9 @@ class LookAhead:
         workers = self._state.n_workers
         own = self._window.first([number for number in queue if number > position], items)
         self._last_dealt = max(self._last_dealt, position, *queue)
+        # Every n-th, each worker another one: nobody waits to hear what the others take.
         start = self._last_dealt + 1 + (self._state.worker_number - self._last_dealt - 1) % workers
+        # All workers together fill the call slots: each looks as far as its part of them.
         share = self._window.size // workers - self._window.costs(own, items)
         return own, self._window.first(range(start, len(items), workers), items, share)
 
@@ -258,6 +261,7 @@ class LookAhead:
             if retriever is YET:
                 return []
             if getattr(retriever, "shared", False) is True:
+                # Compared by identity when the test takes its sample: a fixture may have returned another one since.
                 test.retriever = retriever
                 test.ahead.questions = questions_of(test.item, str(what))
                 guesses += test.ahead.asked(retriever)

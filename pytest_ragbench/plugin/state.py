@@ -58,6 +58,7 @@ class RunState:
         """On the controller: where its workers reach it (port and key). The engine is made when the first comes."""
         from pytest_ragbench.plugin.reception import Reception
 
+        # Workers ask for the address while they start; the engine itself may never be needed.
         if self._reception is None:
             self._reception = Reception(lambda: self.engine)
         return self._reception.port, self._reception.key.hex()
@@ -212,6 +213,7 @@ class RunState:
         from pytest_ragbench import building
 
         with self.lock:
+            # By identity: judges and retrievers need not be hashable or comparable.
             key = (kind, id(value))
             if key not in self._coerced:
                 made = getattr(building, kind)(value, self.engine, self.settings)

@@ -35,6 +35,7 @@ class XdistHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         specs = [text.rpartition("*")[2] for text in session.config.getoption("tx", None) or ()]
+        # ``popen`` workers share this machine, and so the controller's loopback.
         afar = [spec for spec in specs if not spec.startswith("popen")]
         if afar and self.state.is_controller and self.state.is_configured:
             self._check_hosts(afar[0])
@@ -60,6 +61,7 @@ class XdistHooks:
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["ragbench_run_id"] = self.state.run_id
         node.workerinput["ragbench_loaded"] = self.state.is_loaded
+        # A worker can't see it: xdist sets its own ``dist`` to "no".
         node.workerinput["ragbench_steals"] = node.config.getoption("dist", "") == "worksteal"
         node.workerinput["ragbench_root"] = str(node.config.rootpath)
         node.workerinput["ragbench_config"] = str(self.state.config_directory or "")

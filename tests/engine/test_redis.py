@@ -269,8 +269,8 @@ def test_too_fast_is_heard_by_all(make_engine: MakeEngine, url: str) -> None:
 def test_trouble_is_a_warning_and_the_run_goes_on(
     make_engine: MakeEngine, tmp_path: Path, how: str, warned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.TIMEOUT", 0.3)
-    monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.PATIENCE", 0.3)
+    monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("pytest_ragbench.engine.on_redis.link.PATIENCE_S", 0.3)
     options = {"wrong password": ["--requirepass", "right"], "full": ["--maxmemory", "1mb"]}.get(how, [])
     service = Service()
     with redis_server(tmp_path, options) as server:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine, Limits, Transient
-from pytest_ragbench.engine.breaker import FAILURES, PAUSE
+from pytest_ragbench.engine.breaker import FAILURES, PAUSE_S
 from pytest_ragbench.engine.slots import LocalSlots
 from pytest_ragbench.model.errors import EndpointError, JudgeError
 from tests.engine.helpers import Asked, Clock, Service, fetched, unavailable
@@ -238,7 +238,7 @@ def test_after_the_pause_one_probe_decides(engine: Engine, clock: Clock) -> None
     service = Service([refused_connection()] * 10)
     for number in range(FAILURES):
         error_of(engine, service.ask(number))
-    clock.now += PAUSE
+    clock.now += PAUSE_S
     assert service.calls == 9
     assert "http://judge: connection refused (after 1 attempt; then p is not" in str(
         error_of(engine, service.ask("probe"))
@@ -246,7 +246,7 @@ def test_after_the_pause_one_probe_decides(engine: Engine, clock: Clock) -> None
     assert service.calls == 10  # it was tried once, and the pause began anew
     error_of(engine, service.ask("too early"))
     assert service.calls == 10
-    clock.now += PAUSE
+    clock.now += PAUSE_S
     assert engine.wait(fetched(engine, service.ask("second probe"))).value == "second probe"
     assert engine.wait(fetched(engine, service.ask("and on"))).value == "and on"
 
@@ -255,7 +255,7 @@ def test_while_a_probe_is_under_way_others_are_told(engine: Engine, clock: Clock
     service = Service([refused_connection()] * 9)
     for number in range(FAILURES):
         error_of(engine, service.ask(number))
-    clock.now += PAUSE
+    clock.now += PAUSE_S
 
     async def scene() -> Any:
         service.open.clear()

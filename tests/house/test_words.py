@@ -35,7 +35,7 @@ BANNED = {
 }  # fmt: skip
 """What no longer says what it meant -> what says it."""
 
-LEFT = {"engine": 12}
+LEFT: dict[str, int] = {}
 """Room (or page of the documentation) -> how many are left there. A number may only get smaller."""
 
 TRANSLATED = ("start.ja.md", "start.ru.md")

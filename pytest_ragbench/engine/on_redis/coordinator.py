@@ -80,6 +80,7 @@ class RedisCoordinator:
     async def claim(
         self, digest: str, *, ahead: bool, own: bool = False, unreadable: str | None = None
     ) -> Kept | Failure | None:
+        # Callers of this process meet here first: one question to the server for all of them.
         found = await self._here.claim(digest, ahead=ahead, own=own, unreadable=unreadable)
         if found is not None:
             return found
@@ -146,6 +147,7 @@ class RedisCoordinator:
                     await self._session.do(
                         Script("leave_failure", [self._failed_key(digest)], [text, KEPT_MS])
                     )
+                # Nothing was paid: whoever asks next is the first again.
                 self._session.soon(Script("untake", [self._paid_key], [digest]))
                 await self._session.do(self._scripts.release(digest))
         except StoreError:
@@ -193,9 +195,11 @@ class RedisCoordinator:
 
     async def _change(self, digest: str) -> None:
         """Wait until the reply that another host fetches is there, or until it has given up."""
+        # One future for all of this process that wait for the same reply.
         change = self._waiting.setdefault(digest, self._loop.create_future())
         if self._watcher is None or self._watcher.done():
             self._watcher = self._session.start(self._watch())
+        # Shared with others, so one who leaves must not cancel it.
         await asyncio.shield(change)
 
     async def _watch(self) -> None:
@@ -216,6 +220,7 @@ class RedisCoordinator:
             await asyncio.sleep(_LOOK_S)
 
     def _note_use(self, digest: str) -> None:
+        # Gathered: a write for each reply that was read would double the traffic.
         self._used.add(digest)
         if len(self._used) >= _MANY_USED:
             used, self._used = self._used, set()

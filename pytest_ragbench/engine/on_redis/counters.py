@@ -35,6 +35,7 @@ class RedisCounters:
         return result
 
     def soon(self, name: str, work: Change[Any]) -> None:
+        # Seen here at once, and by others when the server has it.
         work(self._row(name))
         if not self._session.lost:
             self._session.start(self._later(name, work))
@@ -45,6 +46,7 @@ class RedisCounters:
     def learn(self, name: str, packed: bytes, now: float, here: float) -> None:
         """A row as the server has it, and its time (seconds) at the moment ``here`` of this host's clock."""
         self._rows[name] = row_of(packed)
+        # Once: the clocks of two hosts differ by a constant, and a later look would only add jitter.
         if not self._timed:
             self._timed, self.shift = True, now - here
 

@@ -19,9 +19,9 @@ from pytest_ragbench.engine.inventory import PassingError, StoreError
 from pytest_ragbench.engine.on_redis import scripts
 from pytest_ragbench.model.redis_url import Address
 
-TIMEOUT = 3.0
+TIMEOUT_S = 3.0
 """Seconds for a connection and for a reply; a server that is slower counts as gone."""
-PATIENCE = 5.0
+PATIENCE_S = 5.0
 """Seconds for a server that has answered before and refuses connections now: it may be on its way back."""
 _AGAIN = 0.2
 """Seconds until the next try of a connection that broke."""
@@ -86,7 +86,7 @@ class Link:
     def _patiently(self, work: Callable[[], T]) -> T:
         """What may be done again as a whole, where the server goes away and comes back (a restart, a failover)."""
         with self._lock:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + PATIENCE_S
             while True:
                 try:
                     result = work()
@@ -111,8 +111,8 @@ class Link:
         if self._client is None:
             client = redis.Redis.from_url(
                 self.address.url,
-                socket_timeout=TIMEOUT,
-                socket_connect_timeout=TIMEOUT,
+                socket_timeout=TIMEOUT_S,
+                socket_connect_timeout=TIMEOUT_S,
                 retry=Retry(ConstantBackoff(_AGAIN), 1),
                 client_name="pytest-ragbench",
             )

@@ -76,6 +76,7 @@ class _Pool:
 
     def leave(self) -> None:
         turn = self._queue.first()
+        # To the next one here without a round trip, unless the slot is somebody else's by now.
         if turn is None or self._held > self.limit or self._others_wait:
             self._give_back()
         else:
@@ -83,6 +84,7 @@ class _Pool:
 
     async def _look(self) -> None:
         while (waiting := len(self._queue)) > 0:
+            # Small bites while others wait, or the host that looks first takes all.
             share = max(1, self.limit // 16) if self._others_wait else waiting
             granted = await self._granted(min(waiting, share), waiting)
             self._held += granted

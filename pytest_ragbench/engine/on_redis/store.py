@@ -104,6 +104,7 @@ class RedisInventory:
         *fields, found = self._link.ask(lambda client: client.hmget(self._keys("reply", digest), names))
         if fields[0] is None or found is None:
             return None
+        # SHA-1, because Redis' scripts have no other; it guards against damage, not against an attacker.
         whole = hashlib.sha1(f"{digest}\n".encode() + fields[0], usedforsecurity=False).hexdigest()
         return _kept(fields) if whole == found.decode() else None
 
@@ -170,6 +171,7 @@ class RedisInventory:
     def _replies(self) -> Iterator[tuple[str, dict[bytes, bytes]]]:
         start = self._keys("reply", "")
         names: list[bytes] = self._link.ask(lambda client: list(client.scan_iter(f"{start}*", _PAGE)))
+        # SCAN may return a key twice.
         names = sorted(set(names))
         for first in range(0, len(names), _PAGE):
             part = names[first : first + _PAGE]

@@ -53,6 +53,7 @@ class Writer:
         open_ = True
         while open_:
             jobs: list[_Job] = []
+            # Wait for the first, then take what has gathered: a round trip serves them all.
             job = self._jobs.get()
             while True:
                 if job is None:
