@@ -140,7 +140,7 @@ class Metric:
         return replace(turned, **changes) if changes else turned
 
 
-_COMMONEST = ("generation", "retrieval", "real_users", "semantic", "end_to_end", "context", "correctness")
+_COMMONEST = ("generation", "retrieval", "semantic", "end_to_end", "context", "correctness")
 """Families that are looked through first: a run of faithfulness alone does without the imports of the others."""
 
 

@@ -1,44 +1,92 @@
-"""Ranking metrics of the retriever: the ids that it found, compared with the ids that are relevant.
+"""Ranking metrics of the retriever: what it found, compared with what is relevant.
 
-The formulas, their sources and edge cases are in :mod:`pytest_ragbench.metrics.formulas.retrieval`. Ids are
-compared as strings, the order of ``context_ids`` is the ranking, and a repeated id earns nothing
-(``collapse=True`` drops it before ranking, for several chunks of one document).
+By ids of chunks (``context_ids``, ``relevant_ids``); ids are compared as strings. And the founding benchmark's "real
+users": questions that people asked, with the URL that the system in use showed them (``relevant_urls``). That only
+approximates relevance: the URL may be missing (such questions are left out of a mean, and counted), out of date, or
+one of several that would do. ``hit_rate@5`` compares chunks, ``url_hit_rate@5`` the documents that they come from;
+neither replaces the other.
+
+The order of the columns is the ranking, and an id or document that comes back a second time earns nothing
+(``collapse=True`` drops it before ranking, for several chunks of one document). The formulas, their sources and edge
+cases are in :mod:`pytest_ragbench.metrics.formulas.retrieval`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from pytest_ragbench.metrics.formulas import retrieval as formulas
+from pytest_ragbench.metrics.formulas.urls import document_of, documents_of
 from pytest_ragbench.metrics.registry import NO_BANDS, RETRIEVAL_BANDS, metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.samples import RagSample, Relevance
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.text import is_blank
 
-_NEEDS = ("context_ids", "relevant_ids")
+Ranking = tuple[str, ...]
+"""Ids or documents, best first."""
+F = TypeVar("F", bound=Callable[..., float])
 
 
-def ranking_of(sample: RagSample) -> tuple[tuple[str, ...], Relevance]:
+def ranking_of(sample: RagSample) -> tuple[Ranking, Relevance]:
     """The retrieved ids, best first, and the grades of the relevant ones."""
     return tuple(sample.context_ids or ()), sample.relevance or {}
 
 
-def _scored(sample: RagSample, tools: Tools, value: float) -> Score:
-    return ranked(sample, tools, value, *ranking_of(sample))
+def _documents_of(sample: RagSample) -> tuple[Ranking, Relevance]:
+    # A blank URL is that of no document: it must not match another blank.
+    relevant = [document_of(url) for url in sample.relevant_urls or () if not is_blank(url)]
+    return documents_of(sample.context_urls or ()), dict.fromkeys(relevant, 1.0)
 
 
-def ranked(
-    sample: RagSample, tools: Tools, value: float, ranking: tuple[str, ...], relevant: Relevance
-) -> Score:
-    """A score with the ranking as evidence."""
-    found = [
-        # A repeated id is marked at each of its ranks, though the formulas count its first one only.
-        Finding(name, relevant.get(name, 0.0) > 0, f"rank {rank}")
-        for rank, name in enumerate(ranking, 1)
-    ]
-    reason = not_retrieved(ranking, relevant)
-    return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
+def _over_ids(name: str, bands: Mapping[str, float] = RETRIEVAL_BANDS) -> Callable[[F], F]:
+    """Register a formula of a ranking and the grades of what is relevant, over ids."""
+
+    def register(formula: F) -> F:
+        _metric_of(
+            formula, ranking_of, name, formula.__doc__, "retrieval", ("context_ids", "relevant_ids"), bands
+        )
+        return formula
+
+    return register
+
+
+def _over_urls(name: str, doc: str | None = None) -> Callable[[F], F]:
+    """Register it over the documents of URLs; ``doc`` is what it measures there."""
+
+    def register(formula: F) -> F:
+        needs = ("context_urls", "relevant_urls")
+        _metric_of(formula, _documents_of, name, doc or formula.__doc__, "real_users", needs, RETRIEVAL_BANDS)
+        return formula
+
+    return register
+
+
+def _metric_of(
+    formula: Callable[..., float],
+    columns: Callable[[RagSample], tuple[Ranking, Relevance]],
+    name: str,
+    doc: str | None,
+    tier: Literal["retrieval", "real_users"],
+    needs: tuple[str, ...],
+    bands: Mapping[str, float],
+) -> None:
+    # Wrapped, so that the formula's keyword-only arguments are the metric's options.
+    @wraps(formula)
+    async def compute(sample: RagSample, tools: Tools, **options: Any) -> Score:
+        ranking, relevant = columns(sample)
+        found = [
+            # A repeated id is marked at each of its ranks, though the formulas count its first one only.
+            Finding(each, relevant.get(each, 0.0) > 0, f"rank {rank}")
+            for rank, each in enumerate(ranking, 1)
+        ]
+        value, reason = formula(ranking, relevant, **options), not_retrieved(ranking, relevant)
+        return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
+
+    compute.__doc__ = doc
+    metric(name, tier=tier, needs=needs, bands=bands)(compute)
 
 
 def not_retrieved(ranking: Sequence[str], relevant: Relevance) -> str:
@@ -49,76 +97,105 @@ def not_retrieved(ranking: Sequence[str], relevant: Relevance) -> str:
     return f"not retrieved: {', '.join(missed)}" if missed else ""
 
 
-@metric("hit_rate", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def hit_rate(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
+@_over_urls(
+    "url_hit_rate",
+    "Whether one of the first k chunks comes from a URL that was shown to the user: 1, else 0.",
+)
+@_over_ids("hit_rate")
+def hit_rate(ranking: Ranking, relevant: Relevance, *, k: int, collapse: bool = False) -> float:
     """Whether any of the first k ids is relevant: 1, else 0."""
-    return _scored(sample, tools, formulas.hit_rate(*ranking_of(sample), k, collapse=collapse))
+    return formulas.hit_rate(ranking, relevant, k, collapse=collapse)
 
 
-@metric("mrr", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def mrr(sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False) -> Score:
+@_over_urls(
+    "url_mrr",
+    """How early the first chunk from a URL shown to the user comes: 1 / its rank, 0 where there is none.
+
+    ``collapse=True`` ranks documents: further chunks of one URL take no rank.
+    """,
+)
+@_over_ids("mrr")
+def mrr(ranking: Ranking, relevant: Relevance, *, k: int | None = None, collapse: bool = False) -> float:
     """How early the first relevant id comes: 1 / its rank, 0 where there is none. The mean over questions is MRR."""
-    return _scored(sample, tools, formulas.mrr(*ranking_of(sample), k, collapse=collapse))
+    return formulas.mrr(ranking, relevant, k, collapse=collapse)
 
 
-@metric("recall", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def recall(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
+@_over_urls("url_recall", "Share of the URLs shown to the user that the first k chunks come from.")
+@_over_ids("recall")
+def recall(ranking: Ranking, relevant: Relevance, *, k: int, collapse: bool = False) -> float:
     """Share of all relevant ids that are among the first k."""
-    return _scored(sample, tools, formulas.recall(*ranking_of(sample), k, collapse=collapse))
+    return formulas.recall(ranking, relevant, k, collapse=collapse)
 
 
-@metric("precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def precision(
-    sample: RagSample,
-    tools: Tools,
+@_over_urls(
+    "url_precision",
+    """Share of the first k chunks that come from a URL shown to the user.
+
+    A second chunk of one URL earns nothing. ``denominator="returned"`` divides by the number of chunks
+    returned where that is smaller than k.
+    """,
+)
+@_over_ids("precision")
+def precision(
+    ranking: Ranking,
+    relevant: Relevance,
     *,
     k: int,
     denominator: Literal["k", "returned"] = "k",
     collapse: bool = False,
-) -> Score:
+) -> float:
     """Share of the first k ids that are relevant.
 
     Divided by k, or with ``denominator="returned"`` by the number of ids returned where that is smaller.
     """
-    value = formulas.precision(*ranking_of(sample), k, denominator=denominator, collapse=collapse)
-    return _scored(sample, tools, value)
+    return formulas.precision(ranking, relevant, k, denominator=denominator, collapse=collapse)
 
 
-@metric("map", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def average_precision(
-    sample: RagSample, tools: Tools, *, k: int | None = None, collapse: bool = False
-) -> Score:
+@_over_ids("map")
+def average_precision(
+    ranking: Ranking, relevant: Relevance, *, k: int | None = None, collapse: bool = False
+) -> float:
     """Whether relevant ids come first: average precision; the mean over questions is MAP.
 
     ``sum of the precisions at the ranks of relevant ids / all relevant ids``, range 0..1.
     """
-    return _scored(sample, tools, formulas.average_precision(*ranking_of(sample), k, collapse=collapse))
+    return formulas.average_precision(ranking, relevant, k, collapse=collapse)
 
 
-@metric("ndcg", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def ndcg(
-    sample: RagSample,
-    tools: Tools,
+@_over_ids("ndcg")
+def ndcg(
+    ranking: Ranking,
+    relevant: Relevance,
     *,
     k: int | None = None,
     gain: Literal["linear", "exponential"] = "linear",
     collapse: bool = False,
-) -> Score:
+) -> float:
     """How close the first k ids come to the best possible ranking by grades: DCG / ideal DCG.
 
     ``gain`` is the grade (``"linear"``), or 2^grade - 1 (``"exponential"``); range 0..1.
     """
-    return _scored(sample, tools, formulas.ndcg(*ranking_of(sample), k, gain=gain, collapse=collapse))
+    return formulas.ndcg(ranking, relevant, k, gain=gain, collapse=collapse)
 
 
-@metric("r_precision", tier="retrieval", needs=_NEEDS, bands=RETRIEVAL_BANDS)
-async def r_precision(sample: RagSample, tools: Tools, *, collapse: bool = False) -> Score:
+@_over_urls("url_ndcg")
+def url_ndcg(ranking: Ranking, relevant: Relevance, *, k: int | None = None, collapse: bool = False) -> float:
+    """How close the first k chunks come to a ranking with the shown URLs first: DCG / ideal DCG.
+
+    Never above 1, however often one URL repeats.
+    """
+    # Without `gain`: a URL was shown or not, and both gains are the same of grades 0 and 1.
+    return formulas.ndcg(ranking, relevant, k, collapse=collapse)
+
+
+@_over_ids("r_precision")
+def r_precision(ranking: Ranking, relevant: Relevance, *, collapse: bool = False) -> float:
     """Share of the first R ids that are relevant, where R is the number of relevant ids."""
-    return _scored(sample, tools, formulas.r_precision(*ranking_of(sample), collapse=collapse))
+    return formulas.r_precision(ranking, relevant, collapse=collapse)
 
 
-@metric("judged", tier="retrieval", needs=_NEEDS, bands=NO_BANDS)
 # No bands: a share of judged ids is neither good nor bad, it says how complete the judgments are.
-async def judged(sample: RagSample, tools: Tools, *, k: int, collapse: bool = False) -> Score:
+@_over_ids("judged", bands=NO_BANDS)
+def judged(ranking: Ranking, relevant: Relevance, *, k: int, collapse: bool = False) -> float:
     """Share of the first k ids that have a grade at all: how far the other metrics can be trusted."""
-    return _scored(sample, tools, formulas.judged(*ranking_of(sample), k, collapse=collapse))
+    return formulas.judged(ranking, relevant, k, collapse=collapse)
