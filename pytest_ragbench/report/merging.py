@@ -205,9 +205,10 @@ def _apart(shards: Sequence[Shard]) -> Iterable[str]:
 
 
 def _asked(shard: Shard) -> set[str]:
-    """The judges that gave its scores; several where one stood in for another."""
-    scores = (score for result in shard.report.results for score in result.scores)
-    return {score.judge for score in scores if score.judge}
+    """The judges that were configured for its scores; of an earlier version's report, those that gave them."""
+    scores = [score for result in shard.report.results for score in result.scores]
+    judges = (score.setup.judge if score.setup is not None else score.judge for score in scores)
+    return {judge for judge in judges if judge}
 
 
 def _judges(settings: str) -> str:

@@ -110,17 +110,19 @@ async def score_set(prepared: PreparedSet) -> SetScore:
         return SetScore(await _score_whole(prepared))
     failed = dict(prepared.failed)
     scores: list[tuple[Prepared, Score]] = []
+    values: dict[str, float] = {}
     for part, outcome in zip(prepared.parts, await score_all(prepared.parts), strict=True):
         if isinstance(outcome, Score):
             scores.append((part, outcome))
+            values[_unused(part.given.label, values)] = outcome.value
         elif isinstance(outcome, Unscored):
-            failed[part.given.label] = outcome
+            failed[_unused(part.given.label, failed)] = outcome
         else:
             raise outcome
     # The tolerance is for shares such as 0.7 of 10.
     if not scores or len(scores) < prepared.coverage * prepared.n_total - 1e-9:
         raise _short(prepared, len(scores), failed)
-    return SetScore(_total(prepared, scores, failed), tuple(scores))
+    return SetScore(_total(prepared, scores, values, failed), tuple(scores))
 
 
 # --- checks ------------------------------------------------------------------------------------
@@ -292,12 +294,24 @@ def _short(prepared: PreparedSet, n: int, failed: Mapping[str, Unscored]) -> Uns
     return kind(message, code="coverage")
 
 
+def _unused(label: str, taken: Mapping[str, object]) -> str:
+    """A label of its own for each sample: several without an id may ask the same."""
+    name, n = label, 1
+    while name in taken:
+        n += 1
+        name = f"{label} #{n}"
+    return name
+
+
 def _total(
-    prepared: PreparedSet, scores: Sequence[tuple[Prepared, Score]], failed: Mapping[str, Unscored]
+    prepared: PreparedSet,
+    scores: Sequence[tuple[Prepared, Score]],
+    by_label: Mapping[str, float],
+    failed: Mapping[str, Unscored],
 ) -> Score:
     """The mean, with the worst as evidence and the sums of what all of them used."""
     # A plain mean: no sample counts more, and none without a score counts as zero.
-    values = [each.value for _, each in scores]
+    values = list(by_label.values())
     lower = prepared.metric.direction == "lower"
     worst = sorted(scores, key=lambda pair: pair[1].value, reverse=lower)
     judges = {each.judge for _, each in scores if each.judge}
@@ -329,7 +343,7 @@ def _total(
             "direction": prepared.metric.direction,
             "min": min(values),
             "max": max(values),
-            "values": {part.given.label: each.value for part, each in scores},
+            "values": by_label,
             "unscored": {label: error.code for label, error in failed.items()},
             "undefined": [label for label, error in failed.items() if isinstance(error, UndefinedScore)],
         },

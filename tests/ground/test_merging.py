@@ -171,6 +171,16 @@ def test_judges_and_prompts_of_shards() -> None:
     assert not merge([judged("1", ["a:m", "b:m"]), judged("2", ["b:m"])])[
         "warnings"
     ]  # one stood in for another
+    # Of a cascade each shard may have met another member.
+    both = [judged("1", ["a:m"]), judged("2", ["b:m, after a:m"])]
+    for each in both:
+        told = as_dict(each.report)
+        told["results"][0]["scores"][0]["setup"] = {
+            "direction": "higher",
+            "judge": "a:m, near the threshold b:m",
+        }
+        both[both.index(each)] = Shard(each.name, report_from(told))
+    assert not merge(both)["warnings"]
     with pytest.raises(UsageError, match=r"different prompts: rate 1-a \(1\) \| rate 2-c \(2\)"):
         merge([judged("1", ["a:m"]), judged("2", ["a:m"], "2-c")])
 

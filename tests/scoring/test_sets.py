@@ -141,3 +141,8 @@ def test_a_set_in_which_a_judge_confirms(configured: Runtime) -> None:
     samples = [rb.RagSample("q", "a", id="one")]
     assert rb.assert_over(samples, "answer_relevancy_holistic", ">=0.8", judge=panel).value == 0.9
     assert rb.score_over(samples, "answer_relevancy_holistic", judge=panel).value == 0.2
+
+
+def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
+    same = [rb.RagSample("a?", context_ids=["a", "b"], relevant_ids=[name]) for name in ("a", "b", "a")]
+    assert rb.score_over(same, "mrr").details["values"] == {"'a?'": 1.0, "'a?' #2": 0.5, "'a?' #3": 1.0}
