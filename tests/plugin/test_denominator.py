@@ -226,3 +226,48 @@ def test_reruns_are_votes(project: Project, mode: str) -> None:
     assert sorted(each.get("reruns", 0) for each in report["results"]) == [0] * 10 + [3] * 10
     told = "rerun: q1 exact_match: 0.00, then 0.00, then 0.00, then 1.00; each counts, so its score is 0.25"
     assert told in result.stdout.str()
+
+
+YAML = """\
+tests:
+  - name: skipped
+    questions: [{id: y1, question: "Is it 1?", reference: "yes", must_pass: true}, {question: "2?", reference: "yes"}]
+    thresholds: {exact_match: 1}
+    skip: not now
+  - name: asked
+    questions: [{id: y3, question: "Is it 3?", reference: "yes"}, {id: y4, question: "Is it 4?", reference: "yes"}]
+    thresholds: {exact_match: 1}
+"""
+SETS = """\
+import os
+import pytest
+from pytest_ragbench import assert_metric, assert_over
+
+ROWS = [{"id": f"s{n}", "question": f"Set {n}?", "reference": "yes"} for n in range(10)]
+
+@pytest.mark.rag_questions(ROWS[:5])
+def test_set(rag_samples):
+    assert_over(rag_samples, "exact_match", ">=0.5")
+
+@pytest.mark.rag_questions(ROWS[5:])
+def test_other_set(rag_samples):
+    pytest.skip("not today")
+    assert_over(rag_samples, "exact_match", ">=0.5")
+
+@pytest.mark.rag_questions([{"id": "z", "question": "The last one?", "reference": "yes"}])
+def test_z(rag_sample):
+    if os.environ.get("WHAT"):
+        raise KeyboardInterrupt
+    assert_metric("exact_match", rag_sample, 1)
+"""
+
+
+@pytest.mark.parametrize("mode", ["none", "n2"])
+def test_tests_in_yaml_and_whole_sets_count_each_question(project: Project, mode: str) -> None:
+    gates = '[gates]\nexact_match = "mean >= 0.5"\nmust_pass = true\n'
+    project.write(conftest_py=CONFTEST, test_b_py=SETS, ragbench_toml=f'store = "off"\n{gates}')
+    (project.path / "a.rag.yaml").write_text(YAML)
+    code, found, _ = decided(project, *MODES[mode])
+    assert (code, found["exact_match"], found["must_pass"]) == (1, ("UNDECIDED", 8, 15), ("FAIL", 0, 1))
+    code, found, report = decided(project, *MODES[mode], WHAT="Ctrl-C")
+    assert (code, report["complete"], found["exact_match"]) == (2, False, ("UNDECIDED", 7, 15))
