@@ -43,6 +43,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[str, ...]:
 def _paths(found: dict[str, Any]) -> dict[str, Any]:
     for path in found:
         try:
+            # Now, and not when the first answer has been paid for.
             jmespath.compile(_bare(path))
         except JMESPathError as error:
             raise ValueError(f"{path!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from None
@@ -61,6 +62,7 @@ JsonPaths = Annotated[dict[str, Any], AfterValidator(_paths)]
 class Expectations(BaseModel):
     """All that is given must hold. Texts are compared without case, width (``３０`` is ``30``) and spacing."""
 
+    # A misspelt expectation that is ignored would be one that always holds.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     contains: Texts | None = Field(default=None, description="The answer holds each of these texts.")

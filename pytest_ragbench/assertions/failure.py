@@ -89,6 +89,7 @@ def _answer(sample: RagSample) -> list[str]:
 
 def _field(label: str, text: str) -> list[str]:
     shown = clean(text)
+    # With its length, so that nobody takes the beginning for the whole.
     if len(shown) > _MAX_FIELD_CHARACTERS:
         shown = f"{shown[:_MAX_FIELD_CHARACTERS]}… ({len(shown)} characters)"
     return _block(label, shown.splitlines() or [""])

@@ -59,6 +59,7 @@ def assert_judge_agreement(
         for name, limit in given.items()
         if limit is not None
     }
+    # Without one the test would pass whatever the judge says.
     if not wanted:
         raise UsageError('assert_judge_agreement was given no threshold: write kappa=">=0.6"')
     known = read_labels(Path(labels)) if isinstance(labels, (str, Path)) else list(labels)

@@ -100,6 +100,7 @@ def _label(line: str, where: str) -> Label:
     said = row.get("label")
     if label.verdict is None:
         raise UsageError(f"{where}: verdict: true or false is wanted")
+    # Said twice, the two may contradict each other: then nobody knows which is meant.
     if said is not None and said != ("right" if label.verdict == label.human_verdict else "wrong"):
         raise UsageError(
             f"{where}: label is {said!r}, but verdict is {label.verdict} and human_verdict {label.human_verdict}"

@@ -1,10 +1,9 @@
 """Ranking metrics of the retriever: what it found, compared with what is relevant.
 
-By ids of chunks (``context_ids``, ``relevant_ids``); ids are compared as strings. And the founding benchmark's "real
-users": questions that people asked, with the URL that the system in use showed them (``relevant_urls``). That only
-approximates relevance: the URL may be missing (such questions are left out of a mean, and counted), out of date, or
-one of several that would do. ``hit_rate@5`` compares chunks, ``url_hit_rate@5`` the documents that they come from;
-neither replaces the other.
+By ids of chunks (``context_ids``, ``relevant_ids``), which are compared as strings. And for real users: questions that
+people asked, with the URL that the system in use showed them (``relevant_urls``). That only approximates relevance: the
+URL may be missing (such questions are left out of a mean, and counted), out of date, or one of several that would do.
+``hit_rate@5`` compares chunks, ``url_hit_rate@5`` the documents that they come from; neither replaces the other.
 
 The order of the columns is the ranking, and an id or document that comes back a second time earns nothing
 (``collapse=True`` drops it before ranking, for several chunks of one document). The formulas, their sources and edge

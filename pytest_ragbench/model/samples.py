@@ -37,6 +37,7 @@ def ids(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
         return None
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise UsageError(f"{name} must be a list of ids, got {type(value).__name__}: {str(value)[:60]!r}")
+    # Files hold numbers where services send strings.
     return tuple(str(item) for item in value)
 
 

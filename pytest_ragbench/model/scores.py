@@ -134,6 +134,7 @@ def plain(value: Any) -> Any:
         return {plain(key) if type(key) is str else str(key): plain(item) for key, item in value.items()}
     if kind is list or kind is tuple:
         return [plain(item) for item in value]
+    # Most values are these, and every field of every score passes here.
     if value is None or kind is bool or kind is float or kind is int or (kind is str and value.isascii()):
         return value
     if isinstance(value, str):

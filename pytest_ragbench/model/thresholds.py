@@ -90,6 +90,7 @@ def parse_threshold(threshold: str | float | Threshold, scale: Scale | None = No
         Unreadable, not finite, out of the metric's range, or pointing the wrong way.
     """
     scale = scale or Scale()
+    # Its direction is checked below: it may have been parsed for another metric.
     if isinstance(threshold, Threshold):
         parsed = threshold
     # True would be read as >=1.

@@ -84,6 +84,7 @@ def kinds_for(metric: Metric) -> frozenset[str]:
         return frozenset()
     if {"context_ids", "relevant_ids"} <= needs:
         return frozenset({"ranking_reversed", "tail_reversed", "without_support", "other_contexts"})
+    # Of the retriever alone: no change of the answer says anything of it.
     if "answer" not in needs:
         judged = bool(metric.tasks) and {"contexts", "reference"} <= needs
         # Average precision sees the order of the chunks, a share does not.

@@ -171,6 +171,7 @@ def _explain(error: ValidationError, layers: Sequence[_Layer]) -> str:
     lines = []
     for problem in error.errors():
         path = [str(part) for part in problem["loc"]]
+        # The last layer that set a key is the one to be mended.
         origins = (layer.origin_of(path) for layer in reversed(layers))
         origin = next((origin for origin in origins if origin), "configuration")
         message = problem["msg"].removeprefix("Value error, ")
