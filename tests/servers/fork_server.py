@@ -65,15 +65,15 @@ def preload() -> None:
     from pydantic import create_model
 
     create_model("Warm", number=(int, 0))(number=1).model_dump_json()
-    package = import_module("pytest_ragbench")
-    for module in walk_packages(package.__path__, "pytest_ragbench."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
     from coverage import Coverage
 
     measured = Coverage(data_file=None, config_file=False, source_pkgs=["pytest_ragbench"])
     measured.start()  # it looks up all paths of the installation when it starts for the first time
     measured.stop()
+    package = import_module("pytest_ragbench")
+    for module in walk_packages(package.__path__, "pytest_ragbench."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
     gc.freeze()
 
 
