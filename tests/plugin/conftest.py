@@ -82,7 +82,7 @@ class Project:
             if server is not None and server.serves(os.environ):
                 plugins += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is in memory already
                 patch.setattr(self.pytester, "popen", partial(forked, server))
-            return self.pytester.runpytest_subprocess(*plugins, *args, timeout=120)
+            return self.pytester.runpytest_subprocess(*plugins, *args, timeout=240)
 
     def report(self, name: str = "out.json") -> dict[str, Any]:
         """The JSON report; each is held against the schema, and may have no field that is not in it."""

@@ -71,7 +71,7 @@ class ForkServer:
         sent = socket.send_fds(connection, [told], [stdout, stderr])
         connection.sendall(told[sent:])
         connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(60)  # a server that could not start has said why on standard error
+        connection.settimeout(240)  # a server that could not start has said why on standard error
         return ForkedRun(argv, connection)
 
     def close(self) -> None:
