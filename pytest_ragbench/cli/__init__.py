@@ -26,7 +26,8 @@ from pytest_ragbench.model.errors import QualityFailure, RagbenchError, Unscored
 
 _EPILOG = (
     "Exit codes: 0 done; 1 quality below what was asked; 2 interrupted; 3 an error of ragbench itself; "
-    "4 wrong usage, file or configuration; 8 judge, service or embedder failed, so that something has no score."
+    "4 wrong usage, file or configuration; 8 judge, service or embedder failed, so that something has no score; "
+    "of compare and merge also 9 a gate could not do its work; 10 a gate can't tell, and was told to fail then."
 )
 
 
