@@ -1,6 +1,6 @@
 """How often the gates pass and fail what they should not, by simulation of the functions that pytest calls.
 
-    python benchmarks/gates_simulation.py [--suites 4000] [--documents 2000] [--runs 2000] [--seed 1] [--only PART]
+    python benchmarks/gates_simulation.py [--suites 4000] [--documents 4000] [--runs 2000] [--seed 1] [--only PART]
 
 Each cell draws suites of scores with a known true mean and counts what becomes of them. Exits with 1 where a rate is
 outside its promise. With fewer suites than by default three standard errors are allowed on top.
@@ -40,7 +40,7 @@ from pytest_ragbench.statistics.planning import more_questions
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Rng: TypeAlias = np.random.Generator
 
-SUITES, DOCUMENT_SUITES, RUNS = 4000, 2000, 2000
+SUITES, DOCUMENT_SUITES, RUNS = 4000, 4000, 2000
 THRESHOLDS = (0.8, 0.9, 0.95)
 SIZES = (10, 20, 50, 100, 200, 400)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ragbench.calibration.agreement import RESAMPLES, Estimate, auc, resampled
+from pytest_ragbench.calibration.agreement import RESAMPLES, Estimate, resampled
 from pytest_ragbench.calibration.labels import Label
+from pytest_ragbench.statistics.agreement import auc
 
 
 def valued(labels: Sequence[Label]) -> list[Label]:

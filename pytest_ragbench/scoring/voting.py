@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb, isfinite
+from math import isfinite
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.judge.panel import Panel
-from pytest_ragbench.model.errors import JudgeError, Unscored, UsageError
+from pytest_ragbench.model.errors import JudgeError, Unscored
 from pytest_ragbench.model.scores import Finding, Score, Usage
 from pytest_ragbench.model.thresholds import Threshold
+from pytest_ragbench.statistics.votes import self_agreement
 
 if TYPE_CHECKING:
     from pytest_ragbench.judge.base import Judge
@@ -60,13 +61,6 @@ class Limits:
 
 def _part(score: Score, name: str) -> float:
     return float(score.details.get(name, score.value))
-
-
-def self_agreement(passes: int, votes: int) -> float:
-    """Share of the pairs of votes that say the same: .6 for 4 of 5, .4 for 3 of 5."""
-    if not 0 <= passes <= votes or votes < 2:
-        raise UsageError(f"{passes} of {votes} votes is not possible")
-    return (comb(passes, 2) + comb(votes - passes, 2)) / comb(votes, 2)
 
 
 async def put_together(prepared: Prepared, compute: Compute) -> Score:

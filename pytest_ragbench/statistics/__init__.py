@@ -6,7 +6,9 @@
 ``clusters``    questions that share a document: cluster-robust error, effective count
 ``planning``    how many questions a decision takes
 ``paired``      two runs of the same questions: sign flips, McNemar, Fisher, Holm
-``agreement``   two raters: kappa, AC1, alpha, consistency, yes/no classification
+``agreement``   two raters: kappa, AC1, alpha, AUC, consistency, yes/no classification
+``correction``  a judge's errors taken out of a mean: Rogan-Gladen, PPI
+``votes``       self-agreement of a judge
 ``percentile``  nearest-rank percentiles
 ==============  =========================================================================
 

@@ -257,6 +257,26 @@ def gwet_ac1(
     return (agreed - by_chance) / (1 - by_chance)
 
 
+def auc(values: Any, truth: Any) -> float:
+    """Share of (true, false) pairs in which the true one scores higher (Hanley and McNeil 1982); ties count half."""
+    from scipy.stats import rankdata
+
+    truth = np.asarray(truth, dtype=bool)
+    positive, negative = int(truth.sum()), int((~truth).sum())
+    if not positive or not negative:
+        raise UndefinedScore("AUC needs labels of both kinds", code="no_variation")
+    ranks = rankdata(np.asarray(values, dtype=np.float64))
+    return float((ranks[truth].sum() - positive * (positive + 1) / 2) / (positive * negative))
+
+
+def best_threshold(values: Any, truth: Any) -> float:
+    """The score t for which "at least t" has the largest TPR + TNR; the highest of equals."""
+    values, truth = np.asarray(values, dtype=np.float64), np.asarray(truth, dtype=bool)
+    return float(
+        max(np.unique(values), key=lambda t: ((values >= t)[truth].mean() + (values < t)[~truth].mean(), t))
+    )
+
+
 def krippendorff_alpha(ratings: Sequence[Sequence[Any]], level: Level = "nominal") -> float:
     """Krippendorff's alpha, 1 - observed / expected disagreement, for any number of raters.
 

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench import JudgeError, QualityFailure, UsageError, assert_judge_agreement
-from pytest_ragbench.calibration.agreement import agreement, auc, best_threshold, ppi_mean, rogan_gladen
+from pytest_ragbench.calibration.agreement import agreement
 from pytest_ragbench.calibration.labels import Label, higher_is_better, read_labels
 from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.thresholds import Scale
+from pytest_ragbench.statistics.agreement import auc, best_threshold
+from pytest_ragbench.statistics.correction import ppi_mean, rogan_gladen
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 
 CONTEXT = "Refunds are paid within 14 days."

@@ -17,8 +17,8 @@ from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.scoring.voting import self_agreement
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.statistics.votes import self_agreement
 from tests.scoring.asking import score_one
 
 SAMPLE = RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="q1")

@@ -14,8 +14,6 @@ from pytest_ragbench.calibration.agreement import (
     agreement,
     check_coverage,
     missed,
-    ppi_mean,
-    rogan_gladen,
 )
 from pytest_ragbench.calibration.asking import ask_again, check_labels
 from pytest_ragbench.calibration.asserting import confusion_lines, disagreement_lines
@@ -32,6 +30,7 @@ from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.settings import Settings
+from pytest_ragbench.statistics.correction import ppi_mean, rogan_gladen
 
 
 @click.command()
