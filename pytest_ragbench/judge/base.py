@@ -112,7 +112,7 @@ def again(task: Task[R], vote: int) -> Task[R]:
 
 def anew(task: Task[R]) -> Task[R]:
     """The same task, asked once in this run, whatever earlier runs stored."""
-    # Past frozen=True: these are no fields, so that equality and the stored key don't see them.
+    # Past frozen=True: these are not fields, so equality and the stored key do not see them.
     other = copy(task)
     object.__setattr__(other, "fresh", True)
     return other

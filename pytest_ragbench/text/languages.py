@@ -95,7 +95,7 @@ class _Detector:
 
     def language_of(self, text: str) -> str:
         counts: dict[str, int] = {}
-        # Counted by character first: a text has many letters and few different ones.
+        # Counted by character first: there are many letters and few different ones.
         for character, times in Counter(unicodedata.normalize("NFKC", text)).items():
             if character.isalpha():
                 script = "LATIN" if character.isascii() else _script(character)

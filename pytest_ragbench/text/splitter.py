@@ -151,7 +151,7 @@ def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
             found.append(block[start:end])
             start = end
     found.append(block[start:])
-    # Rulers and rows of dots are no sentences.
+    # Rulers and rows of dots aren't sentences.
     stripped = [sentence.strip() for sentence in found]
     return [sentence for sentence in stripped if any(c.isalnum() for c in sentence)]
 

@@ -66,7 +66,7 @@ def test_the_stricter_of_two_decides(project: Project, both: list[str], servers:
     result.assert_outcomes(passed=1, failed=3)
     assert result.ret == 1
     says = SAYS.format(decides="the stricter one decides")
-    result.stdout.fnmatch_lines(
+    result.stdout.fnmatch_lines_random(
         [
             f"*search_rag 0.10, wanted >=0.5: {says}; ten, not 30",
             "*0.10 honest:m   misses",
@@ -108,7 +108,7 @@ def test_in_yaml(project: Project, both: list[str], servers: dict[str, str]) -> 
     result = project.run(*both)
     result.assert_outcomes(failed=2)
     says = SAYS.format(decides="the stricter one decides")
-    result.stdout.fnmatch_lines(
+    result.stdout.fnmatch_lines_random(
         [f"*search_rag 0.10, wanted >=0.5: {says}; ten, not 30", f"*panel: q1 *: {says}"]
     )
 
@@ -124,7 +124,7 @@ def test_unless_configured(project: Project, servers: dict[str, str], aggregate:
     )
     result = project.run()
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([f"*panel: q1 *: {SAYS.format(decides=decides)}"])
+    result.stdout.fnmatch_lines_random([f"*panel: q1 *: {SAYS.format(decides=decides)}"])
 
 
 def test_a_consensus_of_one_is_a_judge_error(
@@ -135,7 +135,7 @@ def test_a_consensus_of_one_is_a_judge_error(
         project.write(ragbench_toml=toml, test_a_py=TESTS.partition("def test_grades")[0])
         result = project.run(*both)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(
+    result.stdout.fnmatch_lines_random(
         ["*JudgeError: the panel has no consensus, since only one judge gave a score: flatterer:m 1.00*"]
     )
     assert result.ret not in (0, 1)
