@@ -99,3 +99,13 @@ def test_a_guess_that_failed_is_its_tests_error_once(make_team: MakeTeam) -> Non
     service.troubles.clear()
     again = one.wait(fetched(one, service.ask("a")))
     assert (again.cached, again.usage.calls, service.calls) == (False, 1, 2)
+
+
+def test_what_another_worker_paid_for_is_put_down_to_the_test_that_comes_for_it(make_team: MakeTeam) -> None:
+    """Though this worker's guess read it, too: only the controller can say whether its test is the first."""
+    (_, one, other), service = make_team(2), Service()
+    one.wait(guess(one, service.ask("a"), own=False))
+    kept = other.wait(guess(other, service.ask("a"), own=True))
+    assert not other.take_over(kept)
+    got = other.wait(fetched(other, service.ask("a")))
+    assert (got.cached, got.usage.calls, service.calls) == (False, 1, 1)
