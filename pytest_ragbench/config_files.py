@@ -5,6 +5,7 @@ It stands apart from the settings because it looks in every pytest run on a mach
 
 from __future__ import annotations
 
+import itertools
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,24 @@ class Tree:
                 return False
             seen.add(real)
         return True
+
+    def names(self, word: str, paths: Sequence[Path]) -> bool:
+        """Whether a test file or ``conftest.py`` in or above these paths has ``word`` as a string."""
+        quoted = [f"{mark}{word}{mark}".encode() for mark in "'\""]
+        above = (parent / "conftest.py" for path in paths for parent in path.parents)
+        below = (
+            folder / name
+            for path in paths
+            for folder, files in self.walk(path if path.is_dir() else path.parent)
+            for name in files
+            if name == "conftest.py" or any(fnmatch(name, pattern) for pattern in self.python_files)
+        )
+        for file in itertools.chain(above, below):
+            if file.is_file():
+                text = file.read_bytes()
+                if any(each in text for each in quoted):
+                    return True
+        return False
 
     def test_files(self, path: Path) -> Iterator[Path]:
         """Those below a folder; of a file, itself."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from pytest_ragbench.gates.baseline import Baseline, Comparison, compare_all
+from pytest_ragbench.gates.baseline import Baseline, Comparison, compare_all, scales_of
 from pytest_ragbench.gates.observations import Observations
-from pytest_ragbench.gates.rules import Rule
-from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate, exit_code_of
+from pytest_ragbench.gates.rules import Rule, ScaleOf
+from pytest_ragbench.gates.verdicts import (
+    BETTER_THAN_FAILED,
+    EXIT_USAGE,
+    Conditions,
+    Verdict,
+    evaluate,
+    exit_code_of,
+)
+from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import BaselineRecord, RunReport, TestRecord
 from pytest_ragbench.settings import GatingSettings
 
@@ -15,8 +23,15 @@ from pytest_ragbench.settings import GatingSettings
 class RunGates:
     """The one place that decides: for a run of pytest, for the merged shards of one, and for two runs compared."""
 
-    def __init__(self, rules: Sequence[Rule], settings: GatingSettings, baseline: Baseline | None) -> None:
-        self.rules = rules
+    def __init__(
+        self,
+        rules: Sequence[Rule] | None,
+        settings: GatingSettings,
+        baseline: Baseline | None,
+        *,
+        later: Callable[[ScaleOf], Sequence[Rule]] | None = None,
+    ) -> None:
+        self.rules: Sequence[Rule] = rules or ()
         self.observed = Observations()
         self.verdicts: list[Verdict] = []
         self.comparisons: list[Comparison] = []
@@ -24,6 +39,9 @@ class RunGates:
         """What held for the verdicts, once they are there."""
         self._settings = settings
         self._baseline = baseline
+        # xdist's controller imports no conftest.py below the start of the run: what a metric of one ranges over
+        # comes with its scores.
+        self._later = later if rules is None else None
 
     def add(self, result: TestRecord) -> None:
         """Take in a result of the run."""
@@ -34,6 +52,12 @@ class RunGates:
         # They come with the report, so that merged and compared reports count the same denominator.
         for test in run.missing:
             self.observed.add(test)
+        if self._later is not None:
+            try:
+                self.rules = self._later(scales_of(self.observed))
+            except UsageError as error:
+                run.warnings += (f"no gate was decided: {error}",)
+                run.exit_code = EXIT_USAGE if run.exit_code in BETTER_THAN_FAILED else run.exit_code
         preflight = run.preflight.fingerprint if run.preflight else None
         new = Baseline(self.observed, run.run.prompts, preflight)
         self.conditions = Conditions(

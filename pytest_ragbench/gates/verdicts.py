@@ -89,13 +89,15 @@ EXIT_UNDECIDED = 10
 EXIT_UNSCORED = 8
 """Nothing failed, but judge, service or embedder did."""
 EXIT_NO_TESTS = 5
+EXIT_USAGE = 4
 _FAILED = 1
+BETTER_THAN_FAILED = (0, EXIT_NO_TESTS, EXIT_UNSCORED)
+"""Tests that failed, Ctrl-C and usage errors say more than any gate can."""
 
 
 def exit_code_of(verdicts: Sequence[Verdict], given: int, *, undecided_fails: bool) -> int:
     """Of a run that would have ended with ``given``, which stays where something worse than its gates is known."""
-    # Tests that failed, Ctrl-C and usage errors say more than any gate can.
-    if given not in (0, EXIT_NO_TESTS, EXIT_UNSCORED):
+    if given not in BETTER_THAN_FAILED:
         return given
     outcomes = {verdict.outcome for verdict in verdicts}
     if "FAIL" in outcomes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -11,18 +11,31 @@ import pytest
 
 from pytest_ragbench.config_files import Folders, agree, asks_metrics, disagreement
 from pytest_ragbench.plugin.collected import collected_of
+from pytest_ragbench.plugin.gating import check_gates, has_gates
 from pytest_ragbench.plugin.state import RunState
 
 
 def check_configuration(config: pytest.Config, state: RunState, items: Sequence[pytest.Item]) -> None:
-    """Refuse to run tests that another file configures than was found from the arguments: with ``--pyargs``, say, or
-    from a collector of a plugin's.
+    """Refuse to run tests that another file configures than was found from the arguments (with ``--pyargs``, say, or
+    from a collector of a plugin's), or under a gate for a metric that nothing has registered by now.
 
     Raises
     ------
     pytest.UsageError
         There are such tests. (In a worker, which can't end the run, they say it.)
     """
+    asks = collected_of(config).asks
+    why = _configured_elsewhere(state, items, asks)
+    if not why and has_gates(config, state) and any(map(asks, items)):
+        why = check_gates(config, state)
+    if why and state.is_controller:
+        raise pytest.UsageError(why)
+    state.refused = why
+
+
+def _configured_elsewhere(
+    state: RunState, items: Sequence[pytest.Item], asks: Callable[[pytest.Item], bool]
+) -> str:
     used = state.config_directory
     homes: dict[Path, Path | None] = {}
     folders = Folders()
@@ -33,18 +46,15 @@ def check_configuration(config: pytest.Config, state: RunState, items: Sequence[
         home = homes[folder]
         if home is None or (used is not None and (os.path.samefile(home, used) or agree(home, used))):
             continue
-        if not collected_of(config).asks(item):
+        if not asks(item):
             continue
         why = (
             disagreement(used, home)
             if used is not None
             else f"{home} configures {item.nodeid}, but can't be seen from where pytest was told to look for tests"
         )
-        why += "; give pytest the folder of the tests"
-        if state.is_controller:
-            raise pytest.UsageError(why)
-        state.refused = why
-        return
+        return f"{why}; give pytest the folder of the tests"
+    return ""
 
 
 def files_not_chosen(

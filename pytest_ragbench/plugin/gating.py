@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
     from pytest_ragbench.gates.baseline import Baseline
     from pytest_ragbench.gates.deciding import RunGates
+    from pytest_ragbench.gates.rules import Rule, ScaleOf
+    from pytest_ragbench.model.thresholds import Scale
 
 
 def gates_of(config: pytest.Config, state: RunState) -> RunGates | None:
@@ -23,23 +26,65 @@ def gates_of(config: pytest.Config, state: RunState) -> RunGates | None:
     pytest.UsageError
         An unreadable rule, metric or baseline: before anything is asked.
     """
-    typed: list[str] = config.getoption("ragbench_gate") or []
-    only_typed = bool(config.getoption("ragbench_no_gates"))
     if config.getoption("collectonly") or config.getoption("ragbench_dry_run"):
         return None
-    if not typed and (only_typed or not state.is_configured):
-        return None
     try:
-        settings = state.settings
-        if not (typed or settings.gates or settings.gating.baseline):
+        settings = state.settings if has_gates(config, state) else None
+        if settings is None or not (_typed(config) or settings.gates or settings.gating.baseline):
             return None
         from pytest_ragbench.gates.deciding import RunGates
-        from pytest_ragbench.gates.rules import rules_of
+        from pytest_ragbench.gates.rules import registered_scale
 
-        rules = rules_of(settings.gates, typed, only_typed=only_typed)
-        return RunGates(rules, settings.gating, _baseline(state))
+        def scale_of(metric: str) -> Scale:
+            try:
+                return registered_scale(metric)
+            except UsageError:
+                if not state.tree().names(metric, state.given_paths() or [config.rootpath]):
+                    raise
+                raise _RegisteredLater from None
+
+        rules: list[Rule] | None
+        try:
+            rules = _rules(config, state, scale_of)
+        except _RegisteredLater:
+            rules = None
+        return RunGates(rules, settings.gating, _baseline(state), later=partial(_rules, config, state))
     except RagbenchError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def has_gates(config: pytest.Config, state: RunState) -> bool:
+    """Whether any are typed or may be configured; it reads no settings."""
+    return bool(_typed(config)) or (state.is_configured and not _only_typed(config))
+
+
+def check_gates(config: pytest.Config, state: RunState) -> str:
+    """What is wrong with a gate now that each ``conftest.py`` of the tests has been imported; empty if nothing is."""
+    from pytest_ragbench.gates.rules import registered_scale
+
+    try:
+        _rules(config, state, registered_scale)
+    except RagbenchError as error:
+        return str(error)
+    return ""
+
+
+class _RegisteredLater(Exception):
+    """A gate is about a metric that a ``conftest.py`` below the start of the run seems to register."""
+
+
+def _rules(config: pytest.Config, state: RunState, scale_of: ScaleOf) -> list[Rule]:
+    from pytest_ragbench.gates.rules import rules_of
+
+    return rules_of(state.settings.gates, _typed(config), only_typed=_only_typed(config), scale_of=scale_of)
+
+
+def _typed(config: pytest.Config) -> list[str]:
+    return config.getoption("ragbench_gate") or []
+
+
+def _only_typed(config: pytest.Config) -> bool:
+    return bool(config.getoption("ragbench_no_gates"))
 
 
 def _baseline(state: RunState) -> Baseline | None:

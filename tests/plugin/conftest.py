@@ -61,7 +61,9 @@ class Project:
         """``test_a_py="..."`` writes test_a.py."""
         for name, text in files.items():
             stem, _, suffix = name.rpartition("_")
-            (self.path / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
+            file = self.path / f"{stem}.{suffix}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
 
     def run(self, *args: str, fresh: bool = False, measured: bool = True) -> pytest.RunResult:
         """``pytest ARGS``; ``fresh``: by a Python that has imported nothing yet.
