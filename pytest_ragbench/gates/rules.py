@@ -247,7 +247,7 @@ def _scale(quantity: str, written: str, scale_of: ScaleOf) -> Scale:
     except UsageError as error:
         raise UsageError(
             f"{written!r}: {error}. Of the run: {', '.join(OF_RUN)}, must_pass. A metric of your own must be "
-            "registered in the conftest.py of the directory that pytest is given, or by a package"
+            "registered in a conftest.py of the tests, or by a package"
         ) from None
 
 
