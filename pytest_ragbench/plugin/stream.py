@@ -277,7 +277,7 @@ class RunResults:
     def _exit_code(self, given: int) -> int:
         """Pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
         green = given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if green and self.lost and self._runs_tests:
+        if green and self._runs_tests and self.lost:
             return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self._kinds) and not self._other_failures
         # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.

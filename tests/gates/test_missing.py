@@ -47,6 +47,13 @@ def test_few_that_are_missing_are_said() -> None:
     assert "1 of 60 left out, without a score: 1 skipped" in verdict.reason
 
 
+def test_exactly_the_share_that_may_be_missing_is_not_too_much() -> None:
+    results = [*run([1.0] * 57), *(missing(f"m{n}", "skipped") for n in range(3))]  # 3 of 60 are 5 %
+    assert gate("faithfulness >= 0.8", results).outcome == "PASS"
+    assert gate("faithfulness >= 0.8", [*results, missing("m", "skipped")]).broken
+    assert gate("faithfulness >= 0.8", results, max_unscored=0.04).broken
+
+
 def test_a_test_of_which_none_was_run_is_missing_by_its_source() -> None:
     results = [*run([1.0] * 20), missing("m", test="test_a.py::test_other", metrics=("mrr", "bleu"))]
     assert gate("mrr >= 0.5", results).n_total == 1

@@ -453,3 +453,42 @@ def test_a_function_is_read_once_a_set_of_parameters() -> None:
     known = {"rag_sample": Symbol.SAMPLE, "metric": "bleu", "limit": ">=1"}
     assert reader.plan_of(by_parameter, known) is reader.plan_of(by_parameter, {**known, "other": object()})
     assert reader.plan_of(by_parameter, {**known, "metric": "mrr"}) is not reader.plan_of(by_parameter, known)
+
+
+MADE = rb.RagSample("When?", "At nine.", ["We open at nine."])
+
+
+class Odd:
+    """A parameter that can't be compared, hashed or shown."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __bool__(self):
+        raise RuntimeError
+
+    __len__ = __iter__ = __bool__
+
+
+def swapped(rag_sample):
+    rb.assert_metric(MADE, "faithfulness")
+    rb.score(["faithfulness"], rag_sample)
+    rb.assert_quality(rag_sample, {("a", "b"): 1})
+    rb.assert_quality(rag_sample, [MADE])
+
+
+def odd(rag_sample, value):
+    if value == 3 or not value:
+        rb.assert_metric(value, rag_sample)
+    for each in value:
+        rb.assert_faithfulness(rag_sample, value[each], **value)
+    rb.assert_metric(f"{value}", rag_sample, value + 1)
+    assert rb.score(value.name, rag_sample).value >= value
+
+
+@pytest.mark.parametrize("given", [Odd(), {}, [], MADE, 3, None, type])
+def test_what_is_wrong_with_a_test_never_stops_the_reading(given: Any) -> None:
+    assert not any(ask.known and not ask.metrics for ask in read(swapped).asks)
+    assert isinstance(read(odd, value=given), Plan)

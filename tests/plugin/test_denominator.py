@@ -262,7 +262,7 @@ def test_z(rag_sample):
 """
 
 
-@pytest.mark.parametrize("mode", ["none", "n2"])
+@pytest.mark.parametrize("mode", ["none", "n2", "no-xdist"])
 def test_tests_in_yaml_and_whole_sets_count_each_question(project: Project, mode: str) -> None:
     gates = '[gates]\nexact_match = "mean >= 0.5"\nmust_pass = true\n'
     project.write(conftest_py=CONFTEST, test_b_py=SETS, ragbench_toml=f'store = "off"\n{gates}')
