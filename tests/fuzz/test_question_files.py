@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_ragbench import Question, QuestionFileError, UsageError, load_questions
 from pytest_ragbench.questions import ids as naming
 from pytest_ragbench.questions import parse_contexts
+from pytest_ragbench.text import is_blank
 from tests.fuzz import strategies as fuzz
 from tests.fuzz.conftest import FUZZ, says_why
 
@@ -47,7 +48,7 @@ def test_any_file_is_questions_or_an_error_of_the_file(
         says_why(error, file[0])
         return
     assert questions
-    assert all(question.question.strip() for question in questions)
+    assert not any(is_blank(question.question) for question in questions)
     names = naming.test_ids(questions)
     assert len(set(names)) == len(names)
     for question in questions:
@@ -63,7 +64,7 @@ def test_any_file_is_questions_or_an_error_of_the_file(
 def test_a_written_table_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], delimiter: str, encoding: str
 ) -> None:
-    rows = [(question, answer) for question, answer in rows if question.strip()]
+    rows = [(question, answer) for question, answer in rows if not is_blank(question)]
     table = [{"question": question, "reference": answer} for question, answer in rows]
     if not table:
         return
@@ -78,7 +79,7 @@ def test_a_written_table_comes_back_as_it_was(
         return
     assert [question.question for question in found] == [question for question, _ in rows]
     for question, (_, answer) in zip(found, rows, strict=True):
-        assert question.reference == (answer if answer.strip() else None)
+        assert question.reference == (None if is_blank(answer) else answer)
 
 
 @FUZZ
@@ -92,7 +93,7 @@ def test_a_cell_of_contexts_never_loses_or_joins_texts(cell: str) -> None:
     except QuestionFileError:
         return
     assert all(isinstance(text, str) for text in found)
-    assert found == [cell] or "[" in cell or "(" in cell or not cell.strip()
+    assert found == [cell] or "[" in cell or "(" in cell or is_blank(cell)
 
 
 @FUZZ
@@ -117,4 +118,4 @@ def test_any_columns_of_a_test(columns: dict[str, object]) -> None:
         question = question_from(columns, default_id="a")
     except UsageError:
         return
-    assert question.question.strip()
+    assert not is_blank(question.question)
