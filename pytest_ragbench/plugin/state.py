@@ -77,6 +77,9 @@ class RunState:
 
     @property
     def settings(self) -> Settings:
+        # No lock once they are there: the engine's loop reads them too, and who holds the lock may wait for it.
+        if self._settings is not None:
+            return self._settings
         with self.lock:
             if self._settings is None:
                 self._settings = self._load()
@@ -172,6 +175,8 @@ class RunState:
 
     @property
     def engine(self) -> Engine:
+        if self._engine is not None:  # as with the settings
+            return self._engine
         with self.lock:
             if self._engine is None:
                 from pytest_ragbench import building
@@ -212,9 +217,11 @@ class RunState:
         """What a fixture returned, as a judge, embedder or retriever; the same object for the same value."""
         from pytest_ragbench import building
 
+        # By identity: judges and retrievers need not be hashable or comparable.
+        key = (kind, id(value))
+        if (known := self._coerced.get(key)) is not None:
+            return known[1]
         with self.lock:
-            # By identity: judges and retrievers need not be hashable or comparable.
-            key = (kind, id(value))
             if key not in self._coerced:
                 made = getattr(building, kind)(value, self.engine, self.settings)
                 self._coerced[key] = (value, made)  # holds the value, so that its id stays its own

@@ -34,6 +34,8 @@ class Support:
         seen: dict[str, Any] = {}
 
         def fixture(kind: str) -> Any:
+            if kind in seen:  # on the engine's loop too, for which who holds the lock may wait
+                return seen[kind]
             with state.lock:  # threads of one test may ask at once
                 if kind not in seen:
                     found = state.coerce(kind, request.getfixturevalue(kind))
