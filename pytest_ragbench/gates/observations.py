@@ -43,7 +43,7 @@ NOT_RUN: Mapping[str, str] = {
 }
 """Outcome of a test -> why it scored nothing, where neither judge, service nor embedder is to blame."""
 OTHERS = "*"
-"""Among the metrics of a test: there may be others."""
+"""Among the metrics of a test: there may be others, which its source does not tell."""
 NOT_MEASURED = "not measured"
 """Its tests have other metrics."""
 

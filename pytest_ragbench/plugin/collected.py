@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_ragbench.plan.model import Plan
 
 FIXTURES = frozenset({"rag_sample", "rag_samples", "rag_conversation", "rag_question", "rag_session"})
-OTHERS = "*"
-"""Among the metrics of a test: there may be others, which its source does not tell."""
 _PACKAGE = "pytest_ragbench"
 _COLLECTED = pytest.StashKey["CollectedTests"]()
 
@@ -167,6 +165,7 @@ def not_run(item: pytest.Item, outcome: Outcome) -> TestRecord:
 
 def metrics_asked(item: pytest.Item) -> tuple[str, ...]:
     """The metrics that a test would ask for; with :data:`OTHERS` where its source does not tell all of them."""
+    from pytest_ragbench.gates.observations import OTHERS
     from pytest_ragbench.gates.rules import GRADES
 
     plan = plan_of(item)
