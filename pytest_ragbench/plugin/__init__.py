@@ -68,7 +68,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         support_of(session.config).end_look_ahead(early=early)
         if not early:
             state.try_worse_answers()
-        state.hand_over()
+        state.hand_over(collected_of(session.config).tell_once())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,6 +23,7 @@ from pytest_ragbench.plugin.options import given_settings
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
+    from pytest_ragbench.model.report import TestRecord
     from pytest_ragbench.plugin.mutating import PassedAnswers
     from pytest_ragbench.plugin.reception import Reception
     from pytest_ragbench.scoring.results import Result
@@ -342,13 +343,19 @@ class RunState:
         digits = "".join(filter(str.isdigit, str((self._worker or {}).get("workerid", ""))))
         return int(digits or 0) % self.n_workers
 
-    def hand_over(self) -> None:
-        """In a worker: leave the controller what came after the last report."""
+    def hand_over(self, collected: Sequence[TestRecord]) -> None:
+        """In a worker: leave the controller what came after the last report, and the tests ``collected`` where no
+        report has told of them: a worker that is dealt no test sends none.
+        """
         if self._worker is not None:
             if self._engine is not None:
                 self._engine.settle()  # before the controller looks at what the run took
             output = self.config.workeroutput  # type: ignore[attr-defined]
             news = {"usage": self.new_usage(), "warnings": self.new_warnings(), "trials": self.trials}
+            if collected:
+                from pytest_ragbench.report.writing import to_json
+
+                news["collected"] = to_json(collected)
             output["ragbench"] = news
 
     def warn(self, text: str) -> None:

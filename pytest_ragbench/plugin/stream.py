@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -109,6 +109,10 @@ class RunResults:
         """Node ids that a worker has collected; each has to come back as a report."""
         self.expected.update(ids)
 
+    def told(self, collected: Sequence[Mapping[str, Any]]) -> None:
+        """By a worker: the tests that it has collected."""
+        self._missing.told(collected)
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if not report.passed:
             self._missing.files.add(report.nodeid)
@@ -128,7 +132,7 @@ class RunResults:
             self._count_failure(outcome.kind if outcome else None)
         if outcome is None:
             return
-        self._missing.told(outcome.collected)
+        self.told(outcome.collected)
         report.ragbench = None  # type: ignore[attr-defined]  # pytest keeps all reports until the end
         self.take_rest(outcome.usage, outcome.warnings)
         if rerun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -83,3 +84,4 @@ class XdistHooks:
         output = getattr(node, "workeroutput", {}).get("ragbench")  # a worker that crashed leaves none
         if results is not None and output:
             results.take_rest(output["usage"], output["warnings"], output["trials"])
+            results.told(json.loads(output.get("collected", "[]")))

@@ -101,6 +101,15 @@ def test_last_failed_is_partial(nested: Project, how: list[str]) -> None:
     )
 
 
+def test_the_worker_that_tells_what_was_collected_may_be_dealt_no_test(nested: Project) -> None:
+    """The first worker tells; here the second one is there first and takes the only test."""
+    late = "import os, time\nif os.environ.get('PYTEST_XDIST_WORKER') == 'gw0':\n    time.sleep(1)\n"
+    (nested.path / "conftest.py").write_text(late)
+    result = nested.run("-n", "2", "-k", "test_other")
+    assert result.ret == 9
+    result.stdout.fnmatch_lines(["UNDECIDED*3 of 4 questions have no score (3 deselected)*"])
+
+
 def test_two_that_disagree_are_a_usage_error(nested: Project) -> None:
     unit = nested.path / "tests" / "unit"
     (unit / "ragbench.toml").write_text('judge = "local"\n')
