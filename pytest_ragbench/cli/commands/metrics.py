@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pytest_ragbench.cli.shared import emit, json_option, table
+from pytest_ragbench.metrics.purposes import PURPOSES, purpose_of, purposes_for
 from pytest_ragbench.metrics.registry import TIERS, all_metrics, find
 from pytest_ragbench.model.errors import UsageError
 
@@ -32,35 +33,72 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     help="Only those that need no right answer, chunks or ids beside the reply.",
 )
 @click.option("--no-judge", is_flag=True, help="Only those that ask no judge.")
+@click.option(
+    "--for", "problem", metavar="WORDS", help='Only those for a problem: "wrong answers", hallucinations ...'
+)
+@click.option(
+    "--have",
+    metavar="FIELDS",
+    help="Only those that need no more of a sample than these: question,answer,contexts ...",
+)
 @json_option
 def command(
-    names: tuple[str, ...], tier: str | None, reference_free: bool, no_judge: bool, as_json: bool
+    names: tuple[str, ...],
+    tier: str | None,
+    reference_free: bool,
+    no_judge: bool,
+    problem: str | None,
+    have: str | None,
+    as_json: bool,
 ) -> None:
-    """List the metrics: what each needs, its range and its good direction.
+    """List the metrics by what they tell: what each needs, its range and its good direction.
 
-    Named ones are shown with all they have; a cut-off is part of the name.
+    Those to begin with come first. Named ones are shown with all they have; a cut-off is part of the name.
 
     \b
       ragbench metrics
+      ragbench metrics --for "wrong answers" --have question,answer,reference
       ragbench metrics faithfulness ndcg@10
       ragbench metrics --tier retrieval --json
     """
     if tier is not None and tier not in TIERS:
         raise UsageError(f"unknown tier {tier!r}; tiers: {', '.join(TIERS)}")
-    found = {name: find(name) for name in names} if names else all_metrics()
+    if names and problem is not None:
+        raise UsageError("give names of metrics, or --for, not both")
+    found = {name: find(name) for name in names} if names else _by_purpose(problem)
+    fields = _fields(have) if have is not None else None
     chosen = {
         name: metric
         for name, metric in found.items()
         if tier in (None, metric.tier)
         and not (reference_free and not is_reference_free(metric))
         and not (no_judge and metric.tasks)
+        and (fields is None or (metric.of == "sample" and fields.issuperset(metric.needs)))
     }
     rows = {name: described(metric) for name, metric in chosen.items()}
+    for name, row in rows.items():
+        purpose = purpose_of(name.partition("@")[0])
+        row["purpose"] = purpose.question if purpose else None
     emit(
         {"metrics": [{"name": name, **row} for name, row in rows.items()]},
         _text(rows, bool(names)),
         as_json=as_json,
     )
+
+
+def _by_purpose(problem: str | None) -> dict[str, Metric]:
+    known = all_metrics()
+    purposes = PURPOSES if problem is None else purposes_for(problem)
+    ordered = {name: known[name] for purpose in purposes for name in purpose.metrics if name in known}
+    return ordered if problem is not None else ordered | known
+
+
+def _fields(have: str) -> set[str]:
+    fields = {field.strip() for field in have.split(",") if field.strip()}
+    known = {need for metric in all_metrics().values() for need in metric.needs}
+    if unknown := sorted(fields - known):
+        raise UsageError(f"--have: no metric needs {unknown[0]!r}; fields: {', '.join(sorted(known))}")
+    return fields
 
 
 def is_reference_free(metric: Metric) -> bool:
@@ -106,7 +144,14 @@ def _text(rows: dict[str, dict[str, Any]], in_full: bool) -> str:
         ]
         for name, row in rows.items()
     ]  # fmt: skip
-    return table(["metric", "tier", "range", "better", "asks", "needs"], lines)
+    header, *printed = table(["metric", "tier", "range", "better", "asks", "needs"], lines).splitlines()
+    shown = [header]
+    purposes = [row["purpose"] or "Of your own" for row in rows.values()]
+    for place, (purpose, line) in enumerate(zip(purposes, printed, strict=True)):
+        if place == 0 or purpose != purposes[place - 1]:
+            shown += ["", purpose]
+        shown.append(line)
+    return "\n".join(shown)
 
 
 def _full(name: str, row: dict[str, Any]) -> str:
@@ -116,6 +161,7 @@ def _full(name: str, row: dict[str, Any]) -> str:
     lines = [
         name,
         f"  {row['summary']}",
+        *([f"  for      {row['purpose']}"] if row["purpose"] else []),
         f"  tier     {row['tier']}",
         f"  needs    {', '.join(row['needs']) or 'nothing of a sample'}"
         + (" (computed over a set)" if row["of"] == "set" else ""),
