@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.judge import local
 from pytest_ragbench.model.errors import QualityFailure, UsageError
-from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.samples import RagSample, document_id
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 from pytest_ragbench.text import is_blank
 
@@ -149,7 +149,12 @@ def _folded(text: str) -> str:
 def _answer(sample: RagSample, what: str) -> str:
     if sample.answer is None:
         raise UsageError(f"{what} for sample {sample.label} needs an answer, which it does not have")
-    return sample.answer
+    return _composed(sample.answer)
+
+
+def _composed(text: str) -> str:
+    # An answer or a pattern typed on macOS may have its accents and Hangul decomposed.
+    return unicodedata.normalize("NFC", text)
 
 
 def _contains(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
@@ -177,13 +182,14 @@ def _equals(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
 def _regex(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     answer = _answer(sample, "regex")
     # As it was written: a pattern says itself whether case counts.
-    yield from (f"nothing in the answer matches {text!r}" for text in wanted if not re.search(text, answer))
+    missed = (text for text in wanted if not re.search(_composed(text), answer))
+    yield from (f"nothing in the answer matches {text!r}" for text in missed)
 
 
 def _not_regex(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     answer = _answer(sample, "not_regex")
     for text in wanted:
-        if match := re.search(text, answer):
+        if match := re.search(_composed(text), answer):
             yield f"{match[0]!r} in the answer matches {text!r}"
 
 
@@ -212,7 +218,7 @@ def _cites(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
         for group in re.findall(r"[\[【]([\d\s,;]+)[\]】]", answer)
         for number in re.findall(r"\d+", group)
     }
-    for name in wanted:
+    for name in map(document_id, wanted):
         ranks = {place for place, id in enumerate(ids, start=1) if id == name}
         # doc-1 must not be found in doc-12.
         named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", answer)
@@ -223,7 +229,8 @@ def _cites(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
 
 def _retrieves(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
     ids = _ids(sample, "retrieves")
-    yield from (f"{name!r} is not among the retrieved chunks" for name in wanted if name not in ids)
+    missed = (name for name in wanted if document_id(name) not in ids)
+    yield from (f"{name!r} is not among the retrieved chunks" for name in missed)
 
 
 def _abstains(sample: RagSample, wanted: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ cases are in :mod:`pytest_ragbench.metrics.formulas.retrieval`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Literal, TypeVar
@@ -88,12 +89,42 @@ def _metric_of(
     metric(name, tier=tier, needs=needs, bands=bands)(compute)
 
 
+_SHOWN_IDS = 3
+_KINDS = {
+    "UUIDs": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE),
+    "numbers": re.compile(r"\d+"),
+    "hashes": re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE),
+    "URLs": re.compile(r"\w[\w+.-]*://\S+"),
+    "names": re.compile(r".*", re.DOTALL),
+}
+"""What an id is: the first that matches the whole of it."""
+
+
 def not_retrieved(ranking: Sequence[str], relevant: Relevance) -> str:
-    """The reason of a low score: which relevant ids are missing from the ranking; blank where none is."""
+    """The reason of a low score: which relevant ids are missing from the ranking; blank where none is.
+
+    Where all retrieved ids are of one kind and all relevant ones of another, the file and the retriever name
+    different things, which is said with the ids that were retrieved.
+    """
     if not ranking:
         return "no contexts retrieved"
-    missed = [name for name, grade in relevant.items() if grade > 0 and name not in ranking]
-    return f"not retrieved: {', '.join(missed)}" if missed else ""
+    wanted = [name for name, grade in relevant.items() if grade > 0]
+    missed = [name for name in wanted if name not in ranking]
+    if not missed:
+        return ""
+    reason = f"not retrieved: {', '.join(missed)}"
+    retrieved, expected = set(map(_kind, ranking)), set(map(_kind, wanted))
+    if len(retrieved) == len(expected) == 1 and retrieved != expected:
+        more = ", ..." if len(ranking) > _SHOWN_IDS else ""
+        reason += (
+            f"; retrieved: {', '.join(ranking[:_SHOWN_IDS])}{more}: these are {retrieved.pop()} and the relevant ids "
+            f"are {expected.pop()}, so that none can match"
+        )
+    return reason
+
+
+def _kind(name: str) -> str:
+    return next(kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name))
 
 
 @_over_urls(

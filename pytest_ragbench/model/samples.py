@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -32,13 +33,18 @@ def texts(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
 
 
 def ids(value: Iterable[Any] | None, name: str) -> tuple[str, ...] | None:
-    """Document ids as texts: ``1`` and ``"1"`` are the same id."""
+    """Document ids as texts: ``1`` and ``"1"`` are the same id, and so are the Unicode forms NFC and NFD."""
     if value is None:
         return None
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise UsageError(f"{name} must be a list of ids, got {type(value).__name__}: {str(value)[:60]!r}")
-    # Files hold numbers where services send strings.
-    return tuple(str(item) for item in value)
+    return tuple(map(document_id, value))
+
+
+def document_id(value: object) -> str:
+    """An id in the form in which ids are compared."""
+    # Files hold numbers where services send strings; file names of macOS come decomposed.
+    return unicodedata.normalize("NFC", str(value))
 
 
 def relevance(value: Iterable[Any] | Relevance | None, name: str) -> Relevance | None:
@@ -56,7 +62,7 @@ def relevance(value: Iterable[Any] | Relevance | None, name: str) -> Relevance |
             number = float("nan")
         if not abs(number) < float("inf"):
             raise UsageError(f"{name}[{key!r}] must be a finite grade, got {grade!r}")
-        grades[str(key)] = number
+        grades[document_id(key)] = number
     return MappingProxyType(grades)
 
 
@@ -117,7 +123,7 @@ class RagSample:
     reference_contexts
         The chunks that hold the right answer.
     context_ids
-        Ids of ``contexts``, same order; compared as text.
+        Ids of ``contexts``, same order; compared as text, NFC and NFD alike.
     relevant_ids
         Ids of the documents that answer the question: a list, or ``{id: grade}``.
     context_urls

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 from pytest_ragbench.model.errors import QuestionFileError
 from pytest_ragbench.model.samples import Question
@@ -102,11 +103,10 @@ def _letter(letter: str) -> str:
 
 
 def _cut(cleaned: str, columns: int, original: str) -> str:
-    if _columns(cleaned) <= columns:
+    fits = _fitting(cleaned, columns)
+    if fits == len(cleaned):
         return cleaned
-    head = cleaned
-    while _columns(head) > columns - _HASH_DIGITS - 1:
-        head = head[:-1]
+    head = cleaned[: _fitting(cleaned, columns - _HASH_DIGITS - 1)]
     # Cut at the end of a word where that costs less than half of the id.
     at_word = head.rpartition("-")[0]
     if cleaned[len(head)] != "-" and len(at_word) * 2 > len(head):
@@ -114,8 +114,13 @@ def _cut(cleaned: str, columns: int, original: str) -> str:
     return f"{head.strip('-.')}-{_digest(original)}"
 
 
-def _columns(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+def _fitting(text: str, columns: int) -> int:
+    """How many letters of ``text`` fit into so many columns; reads no further, since a question may be a page."""
+    for place, letter in enumerate(text):
+        columns -= 2 if east_asian_width(letter) in "WF" else 1
+        if columns < 0:
+            return place
+    return len(text)
 
 
 def _digest(text: str, digits: int = _HASH_DIGITS) -> str:

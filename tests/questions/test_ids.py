@@ -152,3 +152,50 @@ def test_a_long_question_is_cut_and_told_apart_by_its_hash() -> None:
 def test_composed_and_decomposed_letters_give_one_slug() -> None:
     text = "Чей это ёжик?"
     assert ids.slug(text) == ids.slug(unicodedata.normalize("NFD", text))
+
+
+@pytest.mark.parametrize("words", ["how long does it last ", "返品の期限はいつ", "как долго", "क्या यह "])
+def test_an_id_costs_no_more_than_reading_the_question(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters are counted, not seconds: a page as a question once took minutes."""
+    page = words * 2000
+    expected = ids.slug(page), room.test_id(page)
+    looked_at = 0
+
+    def width(letter: str) -> str:
+        nonlocal looked_at
+        looked_at += 1
+        return unicodedata.east_asian_width(letter)
+
+    monkeypatch.setattr(ids, "east_asian_width", width)
+    assert (ids.slug(page), room.test_id(page)) == expected
+    assert looked_at < 400
+
+
+@pytest.mark.parametrize(
+    ("question", "slug", "test_id"),
+    [
+        (
+            "How long do I have to return a product that I bought on sale last December?",
+            "How-long-do-I-have-to-return-a-98feea",
+            "How-long-do-I-have-to-return-a-product-that-I-bought-on-sale-last-December",
+        ),
+        (
+            "Сколько дней есть на возврат товара, купленного на распродаже в декабре?",
+            "Сколько-дней-есть-на-возврат-8376e3",
+            "Сколько-дней-есть-на-возврат-товара-купленного-на-распродаже-в-декабре",
+        ),
+        (
+            "セールで買った商品は何日以内に返品できますか、レシートがない場合も教えてください。",
+            "セールで買った商品は何日以内に返-9d45b3",
+            "セールで買った商品は何日以内に返品できますか-レシートがない場合も教えてください",
+        ),
+        (
+            "supercalifragilisticexpialidocious" * 3,
+            "supercalifragilisticexpialidociou-ba51fc",
+            "supercalifragilisticexpialidocioussupercalifragilisticexpialidocioussuper-ba51fc",
+        ),
+    ],
+)
+def test_ids_stay_what_they_were(question: str, slug: str, test_id: str) -> None:
+    """Old reports and baselines pair questions by their ids."""
+    assert (ids.slug(question), room.test_id(question)) == (slug, test_id)

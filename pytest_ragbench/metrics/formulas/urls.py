@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from urllib.parse import unquote, urlsplit
 
+from pytest_ragbench.text import is_blank
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -43,5 +45,6 @@ def _decoded(part: str) -> str:
 def documents_of(urls: Iterable[str]) -> tuple[str, ...]:
     """The ranking of documents; a chunk without a URL keeps its rank and equals no other."""
     return tuple(
-        document_of(url) if url.strip() else f"(no URL at rank {rank})" for rank, url in enumerate(urls, 1)
+        document_of(url) if not is_blank(url) else f"(no URL at rank {rank})"
+        for rank, url in enumerate(urls, 1)
     )
