@@ -19,7 +19,9 @@ from pytest_ragbench.assertions.sets import assert_over, assert_retrieval, score
 from pytest_ragbench.assertions.variants import assert_same_meaning, shuffled_contexts, with_distractor
 from pytest_ragbench.calibration.asserting import assert_judge_agreement
 from pytest_ragbench.embeddings.base import Embedder
+from pytest_ragbench.embeddings.openai import OpenAIEmbedder
 from pytest_ragbench.judge.base import Judge
+from pytest_ragbench.judge.clients import OpenAIJudge
 from pytest_ragbench.metrics.critics import define_aspect, define_rubric
 from pytest_ragbench.metrics.registry import Metric, metric
 from pytest_ragbench.metrics.tools import Tools
@@ -52,6 +54,8 @@ __all__ = [
     "Judge",
     "JudgeError",
     "Metric",
+    "OpenAIEmbedder",
+    "OpenAIJudge",
     "QualityFailure",
     "Question",
     "QuestionFileError",

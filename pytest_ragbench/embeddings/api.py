@@ -16,7 +16,7 @@ from pytest_ragbench.clean import one_line
 from pytest_ragbench.embeddings.base import checked_vectors, quoted
 from pytest_ragbench.embeddings.batches import Batches
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
-from pytest_ragbench.http.api import ApiClient, ApiReply
+from pytest_ragbench.http.api import ApiClient, ApiReply, Service
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
 
@@ -62,22 +62,35 @@ class EmbeddingsAdapter:
         EmbeddingError
             The service refused the text, or sent no vector that can be compared.
         """
-        asked: EmbeddingRequest = call.config
+        return await self.embed(call.config, call.body, sender)
+
+    async def embed(
+        self, asked: EmbeddingRequest, text: str, sender: Sender, client: Service | None = None
+    ) -> str:
+        """As :meth:`fetch`; ``client`` is a service that need not be data, in the place of the endpoint."""
         loop = asyncio.get_running_loop()
-        known_by = (asked.endpoint.identity, asked.model, asked.dimensions, asked.timeout, id(loop))
+        known_by = (
+            asked.endpoint.identity,
+            asked.model,
+            asked.dimensions,
+            asked.timeout,
+            id(client),
+            id(loop),
+        )
         service = self._services.get(known_by)
         if service is None:
-            service = self._services[known_by] = _Service(asked, self._engine)
-        return await service.batches.submit(_Item(call.body, sender))
+            client = client or ApiClient(asked.endpoint, EmbeddingError, self._engine.on_close)
+            service = self._services[known_by] = _Service(asked, client)
+        return await service.batches.submit(_Item(text, sender))
 
 
 class _Service:
     """One model of one service."""
 
-    def __init__(self, asked: EmbeddingRequest, engine: Closing) -> None:
+    def __init__(self, asked: EmbeddingRequest, client: Service) -> None:
         self._asked = asked
         self._name = f"{asked.endpoint.provider}:{asked.model}"
-        self._client = ApiClient(asked.endpoint, EmbeddingError, engine.on_close)
+        self._client = client
         self.batches = Batches[_Item, str](self._run, max_items=_MAX_TEXTS, window_s=_WINDOW_S)
 
     async def _run(self, items: Sequence[_Item]) -> Sequence[str | Exception]:

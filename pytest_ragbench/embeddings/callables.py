@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pytest_ragbench.embeddings.base import Vectors, checked_texts, checked_vectors
+from pytest_ragbench.engine.threads import call
 from pytest_ragbench.model.errors import EmbeddingError, RagbenchError
-from pytest_ragbench.rag.callables import call, callable_name
+from pytest_ragbench.rag.callables import callable_name
 
 
 class CallableEmbedder:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from pytest_ragbench.embeddings.base import Embedder
 from pytest_ragbench.embeddings.callables import callable_embedder
+from pytest_ragbench.embeddings.openai import OpenAIEmbedder, client_embedder
 from pytest_ragbench.embeddings.sentence_transformers import (
     is_sentence_transformer,
     sentence_transformers_embedder,
 )
+from pytest_ragbench.http.clients import EMBEDDINGS, is_client
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.providers import made
 from pytest_ragbench.settings import Settings
@@ -26,7 +28,8 @@ def embedder_from(
     settings: Settings | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Embedder:
-    """An embedder, its name as in the settings, a loaded SentenceTransformer, or a callable.
+    """An embedder, its name as in the settings, a client of the library openai, a loaded SentenceTransformer, or a
+    callable.
 
     A name is that of a provider in the settings (``openai`` need not be there), or of another package's embedder
     (:mod:`pytest_ragbench.providers`).
@@ -38,8 +41,13 @@ def embedder_from(
     """
     if isinstance(value, type):
         raise UsageError(f"the embedder is the class {value.__name__}; give an instance of it")
-    if isinstance(value, Embedder):
+    if isinstance(value, OpenAIEmbedder):
+        return client_embedder(value, engine, settings or Settings())
+    # A mock has all attributes that it is asked for: an embedder's name is a string.
+    if isinstance(value, Embedder) and isinstance(value.name, str):
         return value
+    if is_client(value, EMBEDDINGS):
+        return client_embedder(OpenAIEmbedder(value), engine, settings or Settings())
     if isinstance(value, str):
         embedder: Embedder = made("embedder", value.strip(), engine, settings or Settings(), environ)
         return embedder
@@ -49,5 +57,5 @@ def embedder_from(
         return callable_embedder(value)
     raise UsageError(
         f"a {type(value).__name__} can't be an embedder; give 'local', 'sentence-transformers:MODEL', "
-        f"'PROVIDER:MODEL', 'PROVIDER', or a function of a list of texts"
+        f"'PROVIDER:MODEL', 'PROVIDER', a client of the library openai, or a function of a list of texts"
     )

@@ -45,6 +45,8 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
             configured = settings.prices.get(model) if settings is not None else None
             url = settings.base_url if settings is not None else None
             url = url or ((openai_url or _OPENAI) if provider == "openai" else None)
+            # A client object of the user's goes by the host of its URL, where no provider has that URL.
+            url = url or (f"https://{provider}" if settings is None and "." in provider else None)
             if configured is not None:
                 known[key] = Price(configured.input, configured.output)
             else:

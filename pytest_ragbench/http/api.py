@@ -34,18 +34,16 @@ class ApiReply:
     text: str = field(repr=False)
 
 
-class ApiClient:
-    """One service, asked on the running event loop; made from data only."""
+class Service:
+    """One OpenAI-compatible service, however it is reached: what is posted to it, and how its errors are sorted."""
 
-    def __init__(self, endpoint: Endpoint, failure: type[Unscored], on_close: OnClose) -> None:
+    def __init__(self, endpoint: Endpoint, failure: type[Unscored]) -> None:
         self.endpoint = endpoint
         self._failure = failure
         self._redact = Redactor(endpoint.secrets)
-        self._client = HttpClient(endpoint.url, endpoint.sent_headers, self._redact, on_close)
 
     async def ready(self) -> None:
-        """See :meth:`~pytest_ragbench.http.client.HttpClient.ready`."""
-        await self._client.ready()
+        """Do what must not count as the service's latency."""
 
     async def post(self, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> ApiReply:
         """One request, one reply, whatever its status.
@@ -56,6 +54,37 @@ class ApiClient:
             There was no reply (code ``"connection"`` or ``"timeout"``); of the service's error class where
             asking again can't help.
         """
+        raise NotImplementedError
+
+    def failure(self, reply: ApiReply, note: str = "") -> Exception:
+        """The error for a reply that is one, sorted by whether asking again can help."""
+        code, reason = error_of(reply.text)
+        status, where = reply.status, self.endpoint
+        message = (
+            f"{where.provider}: {status} from {where.url}: {one_line(reason, 300) or 'empty body'}{note}"
+        )
+        if code in _NO_MONEY or status == 402:  # a used-up quota comes as 429, too, and no waiting helps
+            return self._failure(
+                f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
+            )
+        if is_retryable(status):
+            return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
+        return self._failure(message, code=f"http_{status}", raw=reply.text)
+
+
+class ApiClient(Service):
+    """A service that is asked over HTTP, on the running event loop; made from data only."""
+
+    def __init__(self, endpoint: Endpoint, failure: type[Unscored], on_close: OnClose) -> None:
+        super().__init__(endpoint, failure)
+        self._client = HttpClient(endpoint.url, endpoint.sent_headers, self._redact, on_close)
+
+    async def ready(self) -> None:
+        """Import aiohttp; see :meth:`~pytest_ragbench.http.client.HttpClient.ready`."""
+        await self._client.ready()
+
+    async def post(self, path: str, body: Mapping[str, Any], *, timeout: float | None = None) -> ApiReply:
+        """See :meth:`Service.post`."""
         # A lone surrogate has no bytes in UTF-8, and is written as JSON's own escape.
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         where = f"{self.endpoint.provider}: {{}} {self.endpoint.url}"
@@ -85,21 +114,6 @@ class ApiClient:
     def _masked(self, reply: HttpReply) -> str:
         # In a frame of its own, from which nothing is raised: pytest -l would print the unmasked body.
         return self._redact(reply.text())
-
-    def failure(self, reply: ApiReply, note: str = "") -> Exception:
-        """The error for a reply that is one, sorted by whether asking again can help."""
-        code, reason = error_of(reply.text)
-        status, where = reply.status, self.endpoint
-        message = (
-            f"{where.provider}: {status} from {where.url}: {one_line(reason, 300) or 'empty body'}{note}"
-        )
-        if code in _NO_MONEY or status == 402:  # a used-up quota comes as 429, too, and no waiting helps
-            return self._failure(
-                f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
-            )
-        if is_retryable(status):
-            return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
-        return self._failure(message, code=f"http_{status}", raw=reply.text)
 
 
 def error_of(body: str) -> tuple[str, str]:

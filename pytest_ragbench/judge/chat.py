@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
-from pytest_ragbench.http.api import ApiClient, ApiReply
+from pytest_ragbench.http.api import ApiClient, ApiReply, Service
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.judge.completions import RawReply, completion_of
 from pytest_ragbench.model.errors import JudgeError
@@ -83,14 +83,16 @@ class ChatAdapter:
         JudgeError
             The service refused, or sent no chat completion.
         """
-        endpoint: Endpoint = call.config
-        asked: ChatRequest = call.body
-        client = self._client(endpoint)
-        await client.ready()
+        return await self.ask(self._client(call.config), call.body, sender)
+
+    async def ask(self, service: Service, asked: ChatRequest, sender: Sender) -> RawReply:
+        """As :meth:`fetch`, of a service that need not be data."""
+        endpoint = service.endpoint
+        await service.ready()
         while True:
             form = self.form(endpoint, asked)
             try:
-                sent = await sender(lambda used=form: _attempt(client, asked, used))  # type: ignore[misc]
+                sent = await sender(lambda used=form: _attempt(service, asked, used))  # type: ignore[misc]
             except _Refused as refused:
                 # Concurrent calls may have learnt the same, or more, meanwhile.
                 if self.form(endpoint, asked) == form:
@@ -114,7 +116,7 @@ def _first_form(asked: ChatRequest) -> RequestForm:
     return RequestForm(output="json_schema" if asked["output"] == "auto" else asked["output"])
 
 
-async def _attempt(client: ApiClient, asked: ChatRequest, form: RequestForm) -> Sent:
+async def _attempt(client: Service, asked: ChatRequest, form: RequestForm) -> Sent:
     reply = await client.post("/chat/completions", _body(asked, form, client.endpoint.extra_body))
     if not 200 <= reply.status < 300:
         better = _better(reply, form, asked)
@@ -142,7 +144,7 @@ def _body(asked: ChatRequest, form: RequestForm, extra: Mapping[str, Any]) -> di
     return {**body, **extra}
 
 
-def _completed(client: ApiClient, reply: ApiReply) -> Sent:
+def _completed(client: Service, reply: ApiReply) -> Sent:
     try:
         data = json.loads(reply.text)
     except (ValueError, RecursionError):
@@ -163,7 +165,7 @@ def _completed(client: ApiClient, reply: ApiReply) -> Sent:
     return completion
 
 
-def _failure(client: ApiClient, reply: ApiReply) -> Exception:
+def _failure(client: Service, reply: ApiReply) -> Exception:
     error = client.failure(reply)
     # A client error that names the parameter: this model has no log probabilities, and never will.
     if reply.status < 500 and "logprobs" in str(error):
@@ -189,6 +191,18 @@ def _better(reply: ApiReply, form: RequestForm, asked: ChatRequest) -> RequestFo
             if part not in form.without and re.search(rf"['\"`]{part}['\"`]", reply.text):
                 return replace(form, without=form.without | {part})
     return None
+
+
+class ServiceAdapter:
+    """Chat completions of one service that only this process has: a client object of the user's."""
+
+    def __init__(self, chat: ChatAdapter, service: Service) -> None:
+        self._chat = chat
+        self._service = service
+
+    async def fetch(self, call: Call, sender: Sender) -> RawReply:
+        """See :meth:`ChatAdapter.fetch`."""
+        return await self._chat.ask(self._service, call.body, sender)
 
 
 class _Refused(Exception):

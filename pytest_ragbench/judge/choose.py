@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_ragbench.engine.recording import load
+from pytest_ragbench.http.clients import CHAT, is_client
 from pytest_ragbench.judge.base import Judge
 from pytest_ragbench.judge.callable import callable_judge
+from pytest_ragbench.judge.clients import OpenAIJudge, client_judge
 from pytest_ragbench.judge.fallback import FallbackJudge
 from pytest_ragbench.judge.panel import Kind, Panel
 from pytest_ragbench.model.errors import UsageError
@@ -29,9 +31,10 @@ def judge_from(
     ----------
     value
         A judge; ``"local"``; ``"PROVIDER"`` or ``"PROVIDER:MODEL"``; ``"gguf:FILE"``; what another package brings
-        (:mod:`pytest_ragbench.providers`); a function of chat messages; several of these in a list, as a panel; or
-        None for the default: ``settings.judge``, else the one provider with a model, else OpenAI where
-        ``OPENAI_API_KEY`` is set, else the local judge.
+        (:mod:`pytest_ragbench.providers`); a client of the library openai, or an :class:`OpenAIJudge` with one; a
+        function of chat messages; several of these in a list, as a panel; or None for the default:
+        ``settings.judge``, else the one provider with a model, else OpenAI where ``OPENAI_API_KEY`` is set, else
+        the local judge.
     engine
         Makes and keeps the calls.
     settings
@@ -55,13 +58,18 @@ def judge_from(
     # A class passes for a callable, and would fail at the first question only.
     if isinstance(value, type):
         raise UsageError(f"a judge is needed, got the class {value.__name__}; make an instance of it")
-    if isinstance(value, Judge):
+    if isinstance(value, OpenAIJudge):
+        return client_judge(value, engine, settings)
+    # A mock has all attributes that it is asked for: a judge's name is a string.
+    if isinstance(value, Judge) and isinstance(value.name, str):
         return value
+    if is_client(value, CHAT):
+        return client_judge(OpenAIJudge(value), engine, settings)
     if callable(value):
         return callable_judge(value, engine=engine)
     raise UsageError(
-        f"a judge must be 'local', 'PROVIDER:MODEL', a function of chat messages or an object with "
-        f"name, tasks and ask(); got {type(value).__name__}"
+        f"a judge must be 'local', 'PROVIDER:MODEL', a client of the library openai, a function of chat messages or "
+        f"an object with name, tasks and ask(); got {type(value).__name__}"
     )
 
 

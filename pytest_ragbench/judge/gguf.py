@@ -19,7 +19,7 @@ from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.gguf_server import Model
-from pytest_ragbench.judge.openai import OpenAIJudge
+from pytest_ragbench.judge.openai import ChatJudge
 from pytest_ragbench.judge.rendering import Message
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.providers import Spec
@@ -80,7 +80,7 @@ def gguf_judge(path: str, settings: GgufSettings, engine: Engine) -> GgufJudge:
     return GgufJudge(model, fingerprint(file), provider, engine)
 
 
-class GgufJudge(OpenAIJudge):
+class GgufJudge(ChatJudge):
     """Answers every task by a model in this process, or in the controller's; make it with :func:`gguf_judge`."""
 
     def __init__(self, model: Model, identity: str, settings: ProviderSettings, engine: Engine) -> None:

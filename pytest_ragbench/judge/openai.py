@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_ragbench.engine.calls import Call, Sender
+from pytest_ragbench.engine.calls import Call, Scope, Sender
 from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import OPENAI, Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Answered, Task
@@ -37,7 +37,7 @@ DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 """Asked where ``OPENAI_API_KEY`` is set and no model is named anywhere."""
 
 
-def named_judge(spec: Spec) -> OpenAIJudge:
+def named_judge(spec: Spec) -> ChatJudge:
     """``"PROVIDER"`` or ``"PROVIDER:MODEL"``; see :func:`openai_judge`."""
     settings = spec.settings.providers.get(spec.name, ProviderSettings())
     default = settings.model or (DEFAULT_OPENAI_MODEL if spec.name == OPENAI else None)
@@ -51,7 +51,7 @@ def openai_judge(
     engine: Engine,
     *,
     environ: Mapping[str, str] = os.environ,
-) -> OpenAIJudge:
+) -> ChatJudge:
     """A judge that asks ``model`` (or the provider's own) of a configured provider.
 
     Raises
@@ -68,16 +68,18 @@ def openai_judge(
     engine.set_limits(provider_name, limits_of(settings))
     # A recording is replayed where no key is at hand, in CI for one.
     endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"))
-    return OpenAIJudge(provider_name, settings, name, engine, endpoint)
+    return ChatJudge(provider_name, settings, name, engine, endpoint)
 
 
-class OpenAIJudge:
+class ChatJudge:
     """Answers every task by chat completions; make it with :func:`openai_judge`."""
 
     tasks: Collection[str] | None = None
     probabilities: ClassVar[bool] = True
     shared: ClassVar[bool] = True
     """Replies are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
+    scope: ClassVar[Scope] = "store"
+    """How long replies are kept."""
 
     def __init__(
         self, provider: str, settings: ProviderSettings, model: str, engine: Engine, endpoint: Endpoint
@@ -119,7 +121,7 @@ class OpenAIJudge:
             config=self._endpoint,
             body=self._turn(talk.first),
             key=self._key(task, talk.first.messages),
-            scope="run" if task.fresh else "store",
+            scope="run" if task.fresh else self.scope,
         )
 
         def following(replies: Sequence[Any]) -> ChatRequest | None:

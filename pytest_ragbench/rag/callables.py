@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.engine.calls import Call, Sender, Sent, Transient
+from pytest_ragbench.engine.threads import call
 from pytest_ragbench.model.errors import EndpointError, RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.mapping import COLUMNS, BadReply, ReplyReader, found_in
-from pytest_ragbench.rag.threads import in_thread
 from pytest_ragbench.settings import ReplyMapping
 
 if TYPE_CHECKING:
@@ -139,17 +139,6 @@ def _given(sample: RagSample) -> dict[str, Any]:
     if sample.contexts is not None:
         found |= {name: getattr(sample, name) for name in COLUMNS[1:]}
     return {**found, "metadata": sample.metadata}
-
-
-async def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a sync function in a thread, an async one here; a sync one may return an awaitable."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
-    ):
-        return await function(*arguments)
-    # A blocking function on the engine's loop would stop all other calls.
-    result = await in_thread(lambda: function(*arguments))
-    return await result if inspect.isawaitable(result) else result
 
 
 def callable_name(function: Any) -> str:

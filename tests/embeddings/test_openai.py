@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openai
 import pytest
 
-from pytest_ragbench.embeddings import openai_embedder
-from pytest_ragbench.embeddings.openai import OpenAIEmbedder
+from pytest_ragbench import OpenAIEmbedder
+from pytest_ragbench.embeddings import embedder_from, openai_embedder
+from pytest_ragbench.embeddings.openai import ApiEmbedder
 from pytest_ragbench.engine.core import Engine
-from pytest_ragbench.model.errors import EmbeddingError
-from pytest_ragbench.settings import ProviderSettings
+from pytest_ragbench.model.errors import EmbeddingError, UsageError
+from pytest_ragbench.settings import ProviderSettings, RetrySettings, Settings
 from tests.rag.server import Act, Handler, Seen, Service, as_json, drop, reply, serving
 
 SECRET = "sk-test-FAKE-0000-abcd"
@@ -57,7 +59,7 @@ def embedding(packed: bool = True, change: Callable[[list[dict[str, Any]]], Any]
     return act
 
 
-def made(engine: Engine, service: Service, **settings: Any) -> OpenAIEmbedder:
+def made(engine: Engine, service: Service, **settings: Any) -> ApiEmbedder:
     provider = ProviderSettings(base_url=service.url + "/v1", api_key_env="KEY", **settings)
     return openai_embedder(provider, "m", engine, environ={"KEY": SECRET})
 
@@ -230,3 +232,66 @@ def test_an_echoed_key_is_masked(
     for frame, _ in traceback.walk_tb(caught.tb):  # what pytest -l would print
         shown += [repr(value) for name, value in frame.f_locals.items() if name not in ("said", "service")]
     assert not [text for text in shown if SECRET in text]
+
+
+# Client objects of the openai library
+
+
+CLIENTS: list[Callable[[str], Any]] = [
+    lambda url: openai.OpenAI(base_url=url + "/v1", api_key=SECRET),
+    lambda url: openai.AsyncOpenAI(base_url=url + "/v1", api_key=SECRET),
+    lambda url: openai.AzureOpenAI(azure_endpoint=url, api_version="2024-10-21", api_key=SECRET),
+    lambda url: openai.AsyncAzureOpenAI(azure_endpoint=url, api_version="2024-10-21", api_key=SECRET),
+]
+CLIENT_IDS = ["sync", "async", "azure", "async azure"]
+
+
+def through(client: Any, engine: Engine, settings: Settings | None = None, **more: Any) -> Any:
+    return embedder_from(OpenAIEmbedder(client, **{"model": "m", **more}), engine, settings)
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=CLIENT_IDS)
+def test_a_client_is_asked_as_the_service_is(
+    client: Callable[[str], Any], service: Service, tmp_path: Path
+) -> None:
+    for run, texts in (("1", ["a", "返金は?", "a"]), ("2", ["返金は?", "c"])):
+        engine = Engine(store=tmp_path / "store.db", run_id=run)
+        try:
+            embedder = through(client(service.url), engine, dimensions=3, provider="lab")
+            assert engine.wait(embedder.embed(texts)).tolist() == [vector(text) for text in texts]
+            assert embedder.name == "lab:m"
+            assert engine.usage()["embedding"]["calls"] == 1
+        finally:
+            engine.close()
+    first, second = (json.loads(seen.body) for seen in service.seen)
+    assert first == {
+        "input": ["a", "返金は?"],
+        "model": "m",
+        "encoding_format": "base64",
+        "dimensions": 3,
+    }
+    assert second["input"] == ["c"]
+
+
+@pytest.mark.parametrize("client", CLIENTS[:2], ids=CLIENT_IDS[:2])
+def test_a_clients_errors_are_sorted(client: Callable[[str], Any], engine: Engine, service: Service) -> None:
+    settings = Settings(
+        providers={"lab": ProviderSettings(retry=RetrySettings(attempts=2, wait=0, max_wait=1))}
+    )
+    service.acts = [reply("busy", status=503), embedding()]
+    embedder = through(client(service.url), engine, settings, provider="lab")
+    assert engine.wait(embedder.embed(["a"])).tolist() == [vector("a")]
+    service.acts = [reply(f"no such key {SECRET}", status=401)]
+    with pytest.raises(EmbeddingError) as caught:
+        engine.wait(embedder.embed(["b"]))
+    assert caught.value.code == "http_401"
+    assert SECRET not in str(caught.value)
+    assert len(service.seen) == 3
+
+
+def test_a_bare_client_needs_a_model_that_is_named_somewhere(engine: Engine, service: Service) -> None:
+    client = CLIENTS[0](service.url)
+    with pytest.raises(UsageError, match="OpenAIEmbedder"):
+        embedder_from(client, engine, Settings())
+    lab = ProviderSettings(base_url=service.url + "/v1", embedding_model="e1")
+    assert embedder_from(client, engine, Settings(providers={"lab": lab})).name == "lab:e1"

@@ -15,7 +15,7 @@ from pytest_ragbench.judge.base import Task, again
 from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.completions import completion_of
 from pytest_ragbench.judge.local_judge import local_judge
-from pytest_ragbench.judge.openai import OpenAIJudge, openai_judge
+from pytest_ragbench.judge.openai import ChatJudge, openai_judge
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.judge.reading.probability import read_word
 from pytest_ragbench.judge.rendering import render, yes_and_no
@@ -139,7 +139,7 @@ def test_no_answer_is_an_error_and_never_a_verdict(positions: Any, code: str) ->
     assert caught.value.code == code
 
 
-def judge_of(server: OpenAIServer, engine: Engine, **more: Any) -> OpenAIJudge:
+def judge_of(server: OpenAIServer, engine: Engine, **more: Any) -> ChatJudge:
     return openai_judge("lab", ProviderSettings(base_url=server.url, **more), "m1", engine, environ={})
 
 

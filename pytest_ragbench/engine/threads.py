@@ -1,13 +1,14 @@
-"""Running blocking code beside the event loop."""
+"""Functions of the user's, and other blocking code, beside the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -45,3 +46,14 @@ async def in_thread(function: Callable[[], T], name: str = "ragbench-call") -> T
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
+
+
+async def call(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a sync function in a thread, an async one here; a sync one may return an awaitable."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async
+    ):
+        return await function(*arguments, **options)
+    # A blocking function on the engine's loop would stop all other calls.
+    result = await in_thread(lambda: function(*arguments, **options))
+    return await result if inspect.isawaitable(result) else result
