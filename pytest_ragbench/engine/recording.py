@@ -96,6 +96,21 @@ class Recorder:
             _append(self._journal, f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
+def check_target(path: Path) -> None:
+    """See whether a run may record in ``path``; leaves no file that was not there.
+
+    Raises
+    ------
+    UsageError
+        The file can't be written; or it is there, and no recording.
+    """
+    journal = journal_of(path)
+    was_there = journal.exists()
+    Recorder(path)
+    if not was_there:
+        journal.unlink(missing_ok=True)
+
+
 def merge(path: Path) -> Merged:
     """Take the journal of ``path`` into it, sorted; afterwards there is no journal.
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class CollectedTests:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._items: list[pytest.Item] = []
-        self._deselected: list[pytest.Item] = []
+        self._before: list[pytest.Item] = []
         self._seen: dict[str, pytest.Item] = {}
         self._asking: dict[FunctionType, bool] = {}
         self._modules: dict[int, bool] = {}
@@ -54,13 +55,17 @@ class CollectedTests:
     @contextmanager
     def choosing(self, items: list[pytest.Item]) -> Generator[None]:
         """Inside, pytest and its plugins choose among ``items``, in place."""
-        before = list(items)
+        self._before = list(items)
         yield
-        kept = {item.nodeid for item in items}
-        everything = {item.nodeid: item for item in before} | self._seen
-        self._items = list(items)
-        self._deselected = [item for name, item in everything.items() if name not in kept]
-        self._seen.clear()
+        # The list itself: --lf, whose hook is outside of ours, goes on choosing.
+        self._items = items
+
+    @cached_property
+    def _deselected(self) -> list[pytest.Item]:
+        """Once collection is over."""
+        kept = {item.nodeid for item in self._items}
+        everything = {item.nodeid: item for item in self._before} | self._seen
+        return [item for name, item in everything.items() if name not in kept]
 
     def asks(self, item: pytest.Item) -> bool:
         """Whether a test asks for metrics: by our fixtures, or by helpers that its source calls."""

@@ -26,7 +26,7 @@ def gates_of(config: pytest.Config, state: RunState) -> RunGates | None:
     pytest.UsageError
         An unreadable rule, metric or baseline: before anything is asked.
     """
-    if config.getoption("collectonly") or config.getoption("ragbench_dry_run"):
+    if not state.runs_tests:
         return None
     try:
         settings = state.settings if has_gates(config, state) else None

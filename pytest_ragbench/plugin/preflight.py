@@ -31,8 +31,8 @@ def run_preflight(config: pytest.Config, state: RunState, unscored: int) -> Pref
         The judge failed a check (exit code 1), or could not be asked (``unscored``).
     """
     try:
-        # A dry run asks nothing, so it counts these calls only.
-        if config.getoption("ragbench_dry_run") or not is_wanted(config, state) or _no_judge_is_chosen(state):
+        # A dry run only counts these calls.
+        if not state.runs_tests or not is_wanted(config, state) or _no_judge_is_chosen(state):
             return None
         found = _run(config, state, state.coerce("judge", None))
     except UsageError as error:
@@ -61,9 +61,7 @@ def failed_preflight(config: pytest.Config, state: RunState, judge: Any) -> str:
 def is_wanted(config: pytest.Config, state: RunState) -> bool:
     """Whether this run asks for a preflight."""
     asked = config.getoption("ragbench_preflight")
-    if config.getoption("collectonly") or not (asked or state.is_configured):
-        return False
-    return bool(asked or state.settings.preflight.enabled)
+    return bool(asked or (state.is_configured and state.settings.preflight.enabled))
 
 
 def _no_judge_is_chosen(state: RunState) -> bool:

@@ -1,4 +1,4 @@
-"""The reports that a run was asked for, opened before its first test."""
+"""The reports that a run was asked for: checked when it starts, opened when there are tests to run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ragbench.plugin.state import RunState
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
-    from pytest_ragbench.report.formats import ReportContext, ReportFormat
+    from pytest_ragbench.report.formats import Factory, ReportContext, ReportFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Reports:
     def __init__(self, config: pytest.Config, state: RunState, started: float) -> None:
         self._config = config
         self._state = state
+        self._factories: dict[_Wanted, Factory] = {}
         self._formats: dict[_Wanted, ReportFormat] = {}
         self._started = started
         self.info: RunInfo | None = None
@@ -42,18 +43,25 @@ class Reports:
         self.warnings: list[str] = []
         self.incomplete = False
         """A report that was asked for could not be written."""
-        wanted = list(self._wanted())
-        if not wanted:
+        if not state.runs_tests or not (wanted := list(self._wanted())):
             return
         from pytest_ragbench.report.formats import find_format
 
-        context = self._context(wanted)
-        self.info = context.run
+        self._told = self._context(wanted)
+        self.info = self._told.run
         for each in wanted:
             if each.option.startswith("--"):
                 _check_writable(each)
             try:
-                self._formats[each] = find_format(each.name)(each.path, context)
+                self._factories[each] = find_format(each.name)
+            except RagbenchError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def open(self) -> None:
+        """Begin them; what stands in their files may be gone."""
+        for each, factory in self._factories.items():
+            try:
+                self._formats[each] = factory(each.path, self._told)
             except RagbenchError as error:
                 raise pytest.UsageError(str(error)) from None
 

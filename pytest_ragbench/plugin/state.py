@@ -33,6 +33,18 @@ STATE = pytest.StashKey["RunState"]()
 RESULTS = pytest.StashKey[list["Result"]]()
 
 
+_RUN_NO_TEST = (
+    "collectonly",
+    "setuponly",
+    "setupplan",
+    "showfixtures",
+    "show_fixtures_per_test",
+    "cacheshow",
+    "ragbench_dry_run",
+)
+"""Options, by their names in pytest's config."""
+
+
 class RunState:
     """One per process: the controller's, or a worker's."""
 
@@ -76,6 +88,11 @@ class RunState:
             self._run_id = uuid.uuid4().hex
         return self._run_id
 
+    @cached_property
+    def runs_tests(self) -> bool:
+        """False where pytest was asked to list or plan only: such a run decides, records and reports nothing."""
+        return not any(self.config.getoption(name, False) for name in _RUN_NO_TEST)
+
     @property
     def settings(self) -> Settings:
         # No lock once they are there: the engine's loop reads them too, and who holds the lock may wait for it.
@@ -106,13 +123,15 @@ class RunState:
             if options[key]:
                 options[key] = str(self.config.invocation_params.dir / Path(options[key]).expanduser())
         directory = self.config_directory
-        return load_settings(
+        settings = load_settings(
             directory or self.config.rootpath,
             root=directory or self.config.rootpath,
             environ=self._environ(),
             options=options,
             flags={option.setting: option.flag for option in OPTIONS if option.setting},
         )
+        # The fixtures of --setup-only ask the service all the same.
+        return settings if self.runs_tests else settings.model_copy(update={"record": None})
 
     def _environ(self) -> dict[str, str]:
         """On another host, what the controller's variables say of ragbench holds where there are none."""
@@ -163,7 +182,7 @@ class RunState:
 
     def asks_service(self, items: Iterable[pytest.Item]) -> bool:
         """Whether there are tests that ask the configured service, and they will be run."""
-        if self.config.option.collectonly or self._settings is None or not self._settings.rag.url:
+        if not self.runs_tests or self._settings is None or not self._settings.rag.url:
             return False
         return any("retriever" in getattr(item, "fixturenames", ()) for item in items)
 
@@ -286,9 +305,9 @@ class RunState:
 
             load(Path(settings.replay).expanduser())
         elif settings is not None and settings.record:
-            from pytest_ragbench.engine.recording import Recorder
+            from pytest_ragbench.engine.recording import check_target
 
-            Recorder(Path(settings.record).expanduser())
+            check_target(Path(settings.record).expanduser())
 
     def end_recording(self) -> str | None:
         """On the controller, when all tests are done: bring the recording up to date; says what is in it."""

@@ -64,6 +64,7 @@ class RunResults:
         self._other_failures = 0
         self._collection_failed = False
         self._ended_early = False
+        self._begun = False
         self._warned: dict[str, None] = {}
         self._evidence: list[tuple[str, str]] = []
         self._notes: list[str] = []
@@ -88,10 +89,6 @@ class RunResults:
 
         self._gates = gates_of(self.config, self.state)
         self._reports = Reports(self.config, self.state, self._started)
-        if self._reports and self._reports.need_whole_run:
-            from pytest_ragbench.report.kept import KeptResults
-
-            self._kept = KeptResults()
         from pytest_ragbench.plugin.preflight import run_preflight
 
         self._preflight = run_preflight(self.config, self.state, EXIT_UNSCORED)
@@ -105,9 +102,31 @@ class RunResults:
         if (progress := progress_for(self.config, self)) is not None:
             self.config.pluginmanager.register(progress, "ragbench-progress")
 
+    # Not before: a run that finds no test, or can't collect them, leaves the reports of the last one.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        if session.items and not (
+            session.testsfailed and not session.config.option.continue_on_collection_errors
+        ):
+            self._begin()
+
     def expect(self, ids: Iterable[str]) -> None:
         """Node ids that a worker has collected; each has to come back as a report."""
         self.expected.update(ids)
+        if self.expected:
+            self._begin()
+
+    def _begin(self) -> None:
+        """There are tests to run, so there will be something to report."""
+        if self._begun or not self.state.runs_tests:
+            return
+        self._begun = True
+        if self._reports is not None:
+            self._reports.open()
+            if self._reports.need_whole_run:
+                from pytest_ragbench.report.kept import KeptResults
+
+                self._kept = KeptResults()
 
     def told(self, collected: Sequence[Mapping[str, Any]]) -> None:
         """By a worker: the tests that it has collected."""
@@ -202,7 +221,7 @@ class RunResults:
         )
         session.exitstatus = self._exit_code(int(exitstatus))
         try:
-            if recorded := self.state.end_recording():
+            if self._begun and (recorded := self.state.end_recording()):
                 self._notes.append(recorded)
         except RagbenchError as error:
             self._warn(str(error))
@@ -230,7 +249,7 @@ class RunResults:
         from pytest_ragbench.model.report import RunReport
 
         missing: tuple[TestRecord, ...] = ()
-        if self._runs_tests:
+        if self.state.runs_tests:
             missing = tuple(self._missing.tests(collected_of(self.config), self.lost))
         not_chosen = tuple(self._not_chosen())
         self._note_partial(sum(test.outcome == "deselected" for test in missing), not_chosen)
@@ -247,7 +266,7 @@ class RunResults:
         )
 
     def _not_chosen(self) -> Iterator[str]:
-        if self._totals is None or not (self._gates or self._reports) or not self._runs_tests:
+        if self._totals is None or not (self._gates or self._reports) or not self.state.runs_tests:
             return
         known = self.expected | self.reported
         yield from files_not_chosen(self.config, self.state, known, self._missing.files)
@@ -269,10 +288,6 @@ class RunResults:
             return run_info(self.config, self.state, self._started)
         return RunInfo(id=self.state.run_id, started=self._started)
 
-    @property
-    def _runs_tests(self) -> bool:
-        return not any(self.config.getoption(name) for name in ("collectonly", "ragbench_dry_run"))
-
     @cached_property
     def lost(self) -> Set[str]:
         """At the end of the run: tests that a worker collected, or that ask for metrics, and nobody reported."""
@@ -281,7 +296,7 @@ class RunResults:
     def _exit_code(self, given: int) -> int:
         """Pytest's own code, but for runs in which nothing is known to be wrong with the system under test."""
         green = given in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if green and self._runs_tests and self.lost:
+        if green and self.state.runs_tests and self.lost:
             return pytest.ExitCode.INTERNAL_ERROR
         only_ours = bool(self._kinds) and not self._other_failures
         # INTERRUPTED is what an error during collection ends in, and Ctrl-C, which keeps its own code.
@@ -296,7 +311,7 @@ class RunResults:
             terminalreporter.line(line)  # commands, which GitHub reads wherever they stand
         if any((self._totals, self._gates, self._worse)):
             self._show(terminalreporter, [line for line in written if not line.startswith("::")])
-        if not self._ended_early and self._runs_tests:
+        if not self._ended_early and self.state.runs_tests:
             _show_lost(terminalreporter, self.lost, max(len(self.expected), len(self.reported | self.lost)))
 
     def _show(self, out: pytest.TerminalReporter, written: list[str]) -> None:

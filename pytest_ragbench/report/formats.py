@@ -45,10 +45,10 @@ class ReportContext:
 class ReportFormat(Protocol):
     """What a factory of the group ``ragbench.reports`` returns.
 
-    The factory, as a rule the class itself, is called as ``factory(path, context)`` before the first test: with
-    the file that was asked for, and a :class:`ReportContext`. It raises UsageError where it can't work. A class
-    whose attribute ``whole_run`` is true finds all results in ``run.results`` at the end; for others they are not
-    kept, and the tuple is empty.
+    The factory, as a rule the class itself, is called as ``factory(path, context)`` before the first test, and not
+    where there is none to run: with the file that was asked for, and a :class:`ReportContext`. It raises
+    UsageError where it can't work. A class whose attribute ``whole_run`` is true finds all results in
+    ``run.results`` at the end; for others they are not kept, and the tuple is empty.
     """
 
     def add(self, result: TestRecord) -> None:
