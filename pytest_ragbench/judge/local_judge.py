@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_ragbench.judge import local, tasks
 from pytest_ragbench.judge.base import Answered, R, Task
+from pytest_ragbench.judge.tasks.claims import Claims
 from pytest_ragbench.judge.tasks.numbered import NumberedTask
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.providers import Spec
@@ -34,11 +35,18 @@ class LocalJudge:
         if rule is None:
             raise JudgeError(f"the local judge can't do {task.name!r}; configure an LLM", code="unsupported")
         payload = await asyncio.to_thread(rule, task)  # long chunks take a while; other calls go on
-        return Answered(task.read(payload), self.name)
+        reply = task.read(payload)
+        if isinstance(reply, Claims):
+            reply.leave_out(payload["left_out"])
+        return Answered(reply, self.name)
 
 
 def _split_claims(task: tasks.SplitClaims) -> Mapping[str, Any]:
-    return {"claims": local.split_claims(task.answer, task.question)}
+    parts = local.answer_parts(task.answer, task.question)
+    return {
+        "claims": [part.text for part in parts if part.kind == "claim"],
+        "left_out": [(part.text, part.kind) for part in parts if part.kind != "claim"],
+    }
 
 
 def _for_each(task: NumberedTask[Any], verdict: Callable[[int], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -47,7 +55,7 @@ def _for_each(task: NumberedTask[Any], verdict: Callable[[int], Mapping[str, Any
 
 def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
     def verdict(number: int) -> Mapping[str, Any]:
-        found = local.verify(task.claims[number - 1], task.contexts, task.question)
+        found = local.verify(task.claims[number - 1], task.contexts, task.question, task.claims)
         return {"verdict": found.value >= 0.5, "reason": found.reason, "chunk": found.chunk}
 
     return _for_each(task, verdict)
@@ -59,7 +67,7 @@ def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
 
     def verdict(number: int) -> Mapping[str, Any]:
         chunk = (task.contexts[number - 1],)
-        useful = any(local.verify(claim, chunk, task.question).value >= 0.5 for claim in claims)
+        useful = any(local.verify(claim, chunk, task.question, claims).value >= 0.5 for claim in claims)
         reason = "it holds a claim of the answer" if useful else "it holds no claim of the answer"
         return {"verdict": useful, "reason": reason}
 
@@ -102,7 +110,7 @@ def _grounded(task: tasks.GradeFaithfulness | tasks.GradeSearchRag) -> tuple[flo
     if is_blank(task.answer):
         return 0.0, "empty answer"
     claims = local.split_claims(task.answer, task.question)
-    found = [local.verify(claim, task.contexts, task.question) for claim in claims]
+    found = [local.verify(claim, task.contexts, task.question, claims) for claim in claims]
     if not found:
         return 1.0, ""
     weakest = min(found, key=lambda support: support.value)

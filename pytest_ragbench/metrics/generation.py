@@ -16,7 +16,7 @@ from pytest_ragbench.judge.tasks import (
 )
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
-from pytest_ragbench.metrics.steps import first_fault, share_of, split, verdicts_of, verify
+from pytest_ragbench.metrics.steps import first_fault, share_of, split_in_parts, verdicts_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -62,7 +62,7 @@ async def faithfulness(
         or your own NLI model, a function of claims and chunks that returns a probability for each claim:
         above 0.5 it is supported.
     """
-    claims = await split(tools, sample.answer or "", sample.question)
+    claims, others = await split_in_parts(tools, sample.answer or "", sample.question)
     if not claims:
         if on_no_claims is None:
             raise UndefinedScore(
@@ -70,16 +70,16 @@ async def faithfulness(
                 "assert_abstains, or give on_no_claims=value",
                 code="no_claims",
             )
-        return tools.score(sample, on_no_claims, reason="no claims in the answer")
+        return tools.score(sample, on_no_claims, reason="no claims in the answer", evidence=others)
     contexts = tuple(sample.contexts or ())
     # Claims without any chunk are unsupported; no judge is needed to see that.
     if all(map(is_blank, contexts)):
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
-        return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=findings)
+        return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=[*findings, *others])
     findings = await _verified(tools, claims, contexts, sample.question, verifier)
     value = share_of(tools, findings) if verifier == "judge" else verdicts.share(verdicts_of(findings))
     return tools.score(
-        sample, value, reason=first_fault(findings), evidence=findings,
+        sample, value, reason=first_fault(findings), evidence=[*findings, *others],
         n_claims=len(claims), verifier=verifier if isinstance(verifier, str) else "own",
     )  # fmt: skip
 

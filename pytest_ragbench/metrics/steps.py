@@ -19,9 +19,17 @@ async def split(
     tools: Tools, text: str, question: str, atomicity: Fineness = "high", coverage: Fineness = "high"
 ) -> tuple[str, ...]:
     """The claims in ``text``. One call; for a reference it is the same in every metric, and stored."""
+    return (await split_in_parts(tools, text, question, atomicity, coverage))[0]
+
+
+async def split_in_parts(
+    tools: Tools, text: str, question: str, atomicity: Fineness = "high", coverage: Fineness = "high"
+) -> tuple[tuple[str, ...], list[Finding]]:
+    """The claims in ``text``; and findings for the parts that claim nothing, where the judge says which they are."""
     reply = await tools.ask(SplitClaims(text, question, atomicity, coverage))
     # A blank claim can't be verified, and would count in the denominator.
-    return tuple(claim for claim in reply.claims if not is_blank(claim))
+    claims = tuple(claim for claim in reply.claims if not is_blank(claim))
+    return claims, [Finding(part, None, f"{kind}, not a claim") for part, kind in reply.left_out]
 
 
 async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str) -> list[Finding]:

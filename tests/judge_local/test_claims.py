@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.judge.local import is_abstention, split_claims
+from pytest_ragbench.judge.local import Part, answer_parts, is_abstention, split_claims
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,60 @@ from pytest_ragbench.judge.local import is_abstention, split_claims
 )
 def test_statements_are_kept_and_courtesies_are_not(answer: str, claims: list[str]) -> None:
     assert split_claims(answer) == claims
+
+
+@pytest.mark.parametrize(
+    ("answer", "kinds"),
+    [
+        ("The pass costs 12 euros. Tickets were free in May. something more?", "claim claim question"),
+        ("The pass costs 12 euros, right?", "claim question"),
+        ("The pool opens at nine - do you want a ticket?", "claim question"),
+        ("Did you know that the pass costs 12 euros?", "claim"),
+        ("Do you mean Mr. Brown?", "question"),
+        ("When does it open, and where is it?", "question"),
+        ("High tides come twice a day.", "claim"),
+        ("Surely the pass costs 12 euros.", "claim"),
+        ("Thank you for asking, the pass costs 12 euros.", "claim"),
+        ("Thank you for asking!", "greeting"),
+        ("Feel free to write to desk@example.org.", "claim"),
+        ("The pass costs 12 euros:\n- children pay nothing here", "claim claim"),
+        ("The 3 steps are as follows:\n- Open the red menu.", "lead-in claim"),
+        (
+            "Hope this helps! The text does not mention the price. Shall I look elsewhere?",
+            "greeting refusal question",
+        ),
+        ("Билет стоит 12 евро. что-то ещё?", "claim question"),
+        ("Билет стоит 12 евро, верно?", "claim question"),
+        ("Знаете ли вы, что билет стоит 12 евро?", "claim"),
+        ("入場料は12ユーロですが、他にご質問はありますか？", "claim question"),
+        ("入場料は12ユーロですので、お気軽にお問い合わせください。", "claim"),
+        ("入場料が12ユーロであることをご存じですか？", "claim"),
+    ],
+)
+def test_each_part_of_an_answer_is_told(answer: str, kinds: str) -> None:
+    assert [part.kind for part in answer_parts(answer)] == kinds.split()
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "claims"),
+    [
+        ("Yes, dogs stay free.", "Can I bring a cat?", ["Yes: Can I bring a cat?", "Dogs stay free."]),
+        ("No it does not.", "Does the lift work?", ["no: Does the lift work?"]),
+        ("It is.", "Is the lift new?", ["yes: Is the lift new?"]),
+        ("You can't.", "May I smoke here?", ["no: May I smoke here?"]),
+        ("No dogs are allowed.", "Are dogs allowed?", ["No dogs are allowed."]),
+        ("Sure! The lift works.", "Where is the lift?", ["The lift works."]),
+        ("Нет, лифт старый.", "Лифт новый?", ["Нет: Лифт новый?", "Лифт старый."]),
+        ("はい、できます。", "予約できますか？", ["はい: 予約できますか？"]),
+        ("できません。", "予約できますか？", ["いいえ: 予約できますか？"]),
+    ],
+)  # fmt: skip
+def test_a_yes_or_no_claims_what_was_asked(answer: str, question: str, claims: list[str]) -> None:
+    assert split_claims(answer, question) == claims
+
+
+def test_a_yes_to_no_question_is_a_greeting() -> None:
+    assert answer_parts("Yes.") == [Part("Yes.", "greeting")]
 
 
 def test_a_bare_yes_is_read_with_its_question() -> None:

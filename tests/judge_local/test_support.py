@@ -61,10 +61,59 @@ def test_words_scattered_over_chunks_do_not_add_up() -> None:
         ("人口は420万人です。", "人口は4200000人です。"),
         ("参加費は１２００円です。", "参加費は1,200円です。"),
         ("It opened on 5 May 1903.", "It opened on May 5, 1903."),
+        ("The ferry takes half an hour.", "The ferry takes 30 minutes."),
+        ("The ferry takes two and a half hours.", "The ferry takes 150 minutes."),
+        ("Returns are taken for a fortnight.", "Returns are taken for two weeks."),
+        ("Паром идёт четверть часа.", "Паром идёт 15 минут."),
+        ("Паром идёт полтора часа.", "Паром идёт 90 минут."),
+        ("受付は14日間です。", "受付は2週間です。"),
+        ("映画は1時間半です。", "映画は90分です。"),
+        ("Листья поглощают углекислый газ.", "Листья поглощают CO₂."),
+        ("Leaves take in carbon dioxide.", "Leaves take in CO₂."),
+        ("葉は二酸化炭素を吸収する。", "葉はCO₂を吸収する。"),
+        (
+            "Curie died on 4 July 1934.",
+            "Marie Curie (7 November 1867 - 4 July 1934) was a Polish-born chemist.",
+        ),
+        ("Кюри родилась 7 ноября 1867 года.", "Мария Кюри (7 ноября 1867 — 4 июля 1934) — химик и физик."),
+        (
+            "キュリーは1867年11月7日に生まれた。",
+            "マリ・キュリー（1867年11月7日 - 1934年7月4日）は化学者である。",
+        ),
     ],
 )
 def test_notations_of_a_number_are_one_number(one: str, other: str) -> None:
     assert verify(one, [other]).value >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("Олю догнал Витя.", "Витю догнала Оля."),
+        ("Ивана встретил Пётр.", "Иван встретил Петра."),
+        ("Кошку напугала собака.", "Кошка напугала собаку."),
+        ("Фирма «Луна» продала фирму «Заря».", "Фирма «Заря» продала фирму «Луна»."),
+        ("Завод «Север» купил завод «Юг».", "Завод «Юг» купил завод «Север»."),
+        ("Витя был замечен Олей.", "Витя заметил Олю."),
+        ("The X40 has a steel frame.", "The X70 has a steel frame."),
+        ("The ferry takes half an hour.", "The ferry takes 15 minutes."),
+        ("Curie was born on 4 July 1934.", "Marie Curie (7 November 1867 - 4 July 1934) was a chemist."),
+    ],
+)
+def test_roles_and_names_with_digits_are_told_apart(claim: str, context: str) -> None:
+    assert verify(claim, [context]).value < 0.5 <= verify(context, [context]).value
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("Витю догнала Оля.", "Оля догнала Витю."),
+        ("Фирму «Луна» продала фирма «Заря».", "Фирма «Заря» продала фирму «Луна»."),
+        ("Оля была замечена Витей.", "Витя заметил Олю."),
+    ],
+)
+def test_another_order_with_the_same_roles_is_the_same(claim: str, context: str) -> None:
+    assert verify(claim, [context]).value >= 0.5
 
 
 def probes(part: str) -> list[dict[str, str]]:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_ragbench.judge.local.claims import split_claims
+from pytest_ragbench.judge.local.answered import verify
+from pytest_ragbench.judge.local.claims import Part, answer_parts, split_claims
 from pytest_ragbench.judge.local.consistency import contradiction
 from pytest_ragbench.judge.local.relevance import addresses, is_abstention
-from pytest_ragbench.judge.local.support import Support, verify
+from pytest_ragbench.judge.local.support import Support
 
-VERSION = "1"
+VERSION = "2"
 """Changes with every change of rules, weights or word lists: part of what a stored verdict is kept by."""
 
 __all__ = [
     "VERSION",
+    "Part",
     "Support",
     "addresses",
+    "answer_parts",
     "answer_support",
     "contradiction",
     "is_abstention",
@@ -34,4 +37,4 @@ def answer_support(answer: str, contexts: Sequence[str], question: str = "") -> 
     An answer without claims is verified as a whole, so that every labelled row has a value.
     """
     claims = split_claims(answer, question) or [answer]
-    return sum(verify(claim, contexts, question).value for claim in claims) / len(claims)
+    return sum(verify(claim, contexts, question, claims).value for claim in claims) / len(claims)

@@ -10,6 +10,9 @@ from pytest_ragbench.judge.local.numbers import Number
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
 from pytest_ragbench.judge.local.words import words
 
+_NEAR_ROLES = 8
+"""Words between two that have each other's roles, at most."""
+
 
 def conflicts(
     claim: Sentence,
@@ -189,8 +192,9 @@ def _swap(
 ) -> tuple[str, str] | None:
     """Two words that stand in each other's roles: A sued B / B sued A, from A to B / from B to A."""
     # The passive turns the roles round, so that the same order would be the swap.
-    if known.passive(claim.folded) != known.passive(source.folded):
-        return None
+    passive = known.passive(claim.folded)
+    if passive != known.passive(source.folded):
+        return _turned_by_passive(matched, passive, known)
     pairs = [
         (t, o)
         for t, o in matched
@@ -200,6 +204,8 @@ def _swap(
         for b, b2 in pairs[i + 1 :]:
             if a.key == b.key or a2.index == b2.index:
                 continue
+            if _turned(a, b, a2, b2, claim, source, known):
+                return a.text, b.text
             if (
                 a.link != b.link
                 and a.link == b2.link
@@ -230,6 +236,41 @@ def _swap(
             ):  # fmt: skip
                 return a.text, b.text
     return None
+
+
+def _turned(
+    a: Term, b: Term, a2: Term, b2: Term, claim: Sentence, source: Sentence, known: Contrasts
+) -> bool:
+    """True where the endings of both words change, each from one who does something to one it is done to.
+
+    Петя обогнал Машу / Петю обогнала Маша. A title in quotation marks has the role of the word before it.
+    """
+    first = known.turned(_form(a, claim), _form(a2, source))
+    second = known.turned(_form(b, claim), _form(b2, source))
+    # Within a list or far apart, something else may have changed the endings.
+    near = max(abs(b.index - a.index), abs(b2.index - a2.index)) <= _NEAR_ROLES
+    return first * second == -1 and near and a.link == a2.link and b.link == b2.link
+
+
+def _turned_by_passive(
+    matched: list[tuple[Term, Term | None]], passive: bool, known: Contrasts
+) -> tuple[str, str] | None:
+    """A word that does something in one sentence and has it done to it in the other, with the next one.
+
+    ``passive``: the claim is the one in the passive voice.
+    """
+    pairs = [(t, o) for t, o in matched if o is not None and t.number is None]
+    for term, other in pairs:
+        mine, theirs = (term, other) if passive else (other, term)
+        if known.done_by(mine.folded, theirs.folded):
+            rest = [t.text for t, _ in pairs if t is not term]
+            return term.text, rest[0] if rest else other.text
+    return None
+
+
+def _form(term: Term, sentence: Sentence) -> str:
+    head = sentence.terms[term.index - 1] if term.index else None
+    return head.folded if term.quoted and head is not None and not head.quoted else term.folded
 
 
 def _order_tells(a: Term, b: Term, a2: Term, b2: Term, known: Contrasts) -> bool:
@@ -301,7 +342,9 @@ def _misplaced(claim: Sentence, source: Sentence, known: Contrasts) -> tuple[str
         if word is None:
             continue
         companions = [o for o in source.content if same(word, o, claim.lang)]
-        places = [o for o in source.content if same(term, o, claim.lang)]
+        # July is also a bare 7, where the sentence has no July.
+        places = [o for o in source.content if o.key == term.key]
+        places = places or [o for o in source.content if same(term, o, claim.lang)]
         rivals = [
             o for o in source.content
             if _comparable(term, o) and o not in places and not any(same(t, o, claim.lang) for t in claim.content)
@@ -314,6 +357,9 @@ def _misplaced(claim: Sentence, source: Sentence, known: Contrasts) -> tuple[str
 
         rival = min(rivals, key=distance)
         own = min(places, key=distance)
+        # "Einstein (born 1879)": brackets are a clause of their own, and still say it of the name.
+        if term.number is None and any(w.index - own.index == 1 for w in companions):
+            continue
         # Names move more freely than numbers: in a long claim, or beside the rival's own clause, nothing is told.
         if term.number is None and (
             len(claim.content) > 8

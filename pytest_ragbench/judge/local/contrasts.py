@@ -8,10 +8,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pytest_ragbench.languages import rules
 from pytest_ragbench.text import stem
+
+if TYPE_CHECKING:
+    from pytest_ragbench.judge.local.terms import Sentence
+
+
+_SHORTEST_STEM = 2
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,10 @@ class ContrastRules:
     """Patterns of the passive voice, which turns the roles round."""
     fixed_order: str = ""
     """Letters of a language in which the order of words tells their roles, as a character class."""
+    doer_and_deed: tuple[str, ...] = ()
+    """Endings of a word that does something and of the same word that it is done to: ``"а у"``; ``-`` for none."""
+    doer_in_passive: tuple[str, ...] = ()
+    """The same where the doer's sentence is in the passive voice and the other one is not."""
     case_endings: tuple[str, ...] = ()
     """Patterns of the last letters of words that change with their role, where the order of words is free."""
     list_words: frozenset[str] = frozenset()
@@ -99,6 +109,8 @@ class Contrasts:
         self.partial = _stems(rules.partial, lang)
         self.hedges = rules.hedge_forms | _stems(rules.hedges, lang)
         self.roles = rules.roles | {""}
+        self._doers = _endings(rules.doer_and_deed)
+        self._doers_in_passive = _endings(rules.doer_in_passive)
         self._passive = re.compile("|".join(rules.passives) or "(?!)")
         self._not_exclusive = re.compile("|".join(rules.not_exclusive) or "(?!)")
         self._fixed_order = re.compile(f"[{rules.fixed_order}]+") if rules.fixed_order else None
@@ -120,6 +132,23 @@ class Contrasts:
         """Whether the word has an ending that would change with its role."""
         return self._case_ending.search(word) is not None
 
+    def hedged(self, sentence: Sentence) -> bool:
+        """Whether the sentence weakens what it states, or says under which condition it holds."""
+        forms = {form for term in sentence.terms for form in (term.key, term.folded)}
+        return bool(forms & self.hedges) or first(self.rules.hedge_pieces, sentence.folded) is not None
+
+    def turned(self, mine: str, theirs: str) -> int:
+        """1 where two forms of a word make ``mine`` the doer and ``theirs`` the one it is done to, -1 for the other
+        way round, 0 where its endings do not tell.
+        """
+        if any(_forms(mine, theirs, doer, deed) for doer, deed in self._doers):
+            return 1
+        return -1 if any(_forms(theirs, mine, doer, deed) for doer, deed in self._doers) else 0
+
+    def done_by(self, passive: str, active: str) -> bool:
+        """Whether a word does something in a passive sentence that is done to it in an active one, by its endings."""
+        return any(_forms(passive, active, doer, deed) for doer, deed in self._doers_in_passive)
+
     def exclusive_piece(self, text: str) -> str | None:
         """The first piece of ``text`` that says "only"."""
         return first(self.rules.exclusive_pieces, self._not_exclusive.sub("", text))
@@ -132,3 +161,20 @@ def first(pieces: Sequence[str], text: str) -> str | None:
 
 def _stems(words: Iterable[str], lang: str | None) -> frozenset[str]:
     return frozenset(stem(word, lang) for word in words)
+
+
+def _endings(rows: Sequence[str]) -> list[tuple[str, str]]:
+    return [(one.strip("-"), other.strip("-")) for one, other in (row.split() for row in rows)]
+
+
+def _forms(one: str, other: str, ending: str, other_ending: str) -> bool:
+    """Whether two words are one stem with these endings; a vowel of the stem may drop out: Пётр, Петра."""
+    if one == other or not one.endswith(ending) or not other.endswith(other_ending):
+        return False
+    stem_one, stem_other = one[: len(one) - len(ending)], other[: len(other) - len(other_ending)]
+    if len(stem_other) < _SHORTEST_STEM:
+        return False
+    if stem_one == stem_other:
+        return True
+    dropped = len(stem_one) - 2
+    return not ending and dropped > 0 and stem_one[:dropped] + stem_one[-1] == stem_other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +16,22 @@ _DIGITS = re.compile(
     r"\d+(?:\.\d+){2,}|\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?![.,]?\d)|\d+"
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
+_LETTERS_AFTER = re.compile(r"[^\W\d_]{1,2}(?![^\W_])")
+_BEFORE_NUMBERS = frozenset({"v", "p", "no", "us", "usd", "eur", "gbp", "jpy", "rub", "rs", "q"})
+"""Letters that stand right before a number and make no name of it."""
+_LONGEST_IN_NAME = 2
+"""Digits before the capitals of a name such as 3D."""
 _UNIT_AFTER = re.compile(r"[ -]?(%|[$€₽¥]|[^\W\d_]+)")
 _CURRENCY_BEFORE = re.compile(r"[$€₽¥£] ?$")
+_IN_BASE_UNITS: Mapping[str, tuple[str, float]] = {
+    "ms": ("second", 0.001), "second": ("second", 1), "minute": ("second", 60), "hour": ("second", 3600),
+    "day": ("second", 86_400), "week": ("second", 604_800),
+    "mm": ("m", 0.001), "cm": ("m", 0.01), "m": ("m", 1), "km": ("m", 1000),
+    "g": ("g", 1), "kg": ("g", 1000), "ton": ("g", 1_000_000),
+}  # fmt: skip
+"""Unit to the one that it can be counted in, and how many of that it is. Months are left out: their
+numbers are those of the calendar, too."""
 _LONGEST_UNIT = 7
 """Letters of the longest unit that is written in one run with what follows."""
 
@@ -37,6 +52,16 @@ class NumberRules:
     """Words that are numbers only now and then: they can support a claim, but need no support."""
     units: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The name that all languages share, to its forms."""
+    fractions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Value to its words, which are numbers only before a unit: ``0.25`` to "quarter"."""
+    before_units: frozenset[str] = frozenset()
+    """What can stand between such a word and its unit: "a quarter of an hour"."""
+    compounds: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """``"VALUE UNIT"`` to words for both in one: ``"14 day"`` to "fortnight"."""
+    halves: tuple[str, ...] = ()
+    """What adds a half to the number before it: "and a half"."""
+    half_mark: str = ""
+    """The same, behind a unit without spaces: 1時間半."""
     months: tuple[frozenset[str], ...] = ()
     """Names from January to December."""
     capital_months: tuple[frozenset[str], ...] = ()
@@ -77,9 +102,20 @@ class Number:
 
     def matches(self, other: Number) -> bool:
         """True where both can be the same quantity: a shared reading and no two different units."""
-        if not self.readings & other.readings and not self._rounds(other):
+        if self.unit and other.unit and self.unit != other.unit:
+            return self._converts(other)
+        return bool(self.readings & other.readings) or self._rounds(other)
+
+    def _converts(self, other: Number) -> bool:
+        """15 minutes for a quarter of an hour, 14 days for two weeks."""
+        mine, theirs = _IN_BASE_UNITS.get(self.unit), _IN_BASE_UNITS.get(other.unit)
+        if mine is None or theirs is None or mine[0] != theirs[0]:
             return False
-        return not (self.unit and other.unit and self.unit != other.unit)
+        return any(
+            math.isclose(one * mine[1], two * theirs[1], rel_tol=1e-6)
+            for one in self.readings
+            for two in other.readings
+        )
 
     def _rounds(self, other: Number) -> bool:
         """8.5 million for 8,537,673: the claim keeps at least one leading digit and the size."""
@@ -120,10 +156,38 @@ class _Notation:
         self.digits = {character: value for value, character in enumerate(rules.digits)}
         characters = re.escape("".join([*rules.digits, *rules.scales]))
         self.characters = re.compile(rf"[\d{characters}][\d.,{characters}]*") if characters else None
+        self.half = re.compile(rf"\s+(?:{'|'.join(rules.halves)})\b", re.IGNORECASE) if rules.halves else None
+        self.amounts = self._amounts()
         self.not_numbers = re.compile("|".join(rules.not_numbers)) if rules.not_numbers else None
 
+    def _amounts(self) -> list[tuple[re.Pattern[str], float, str]]:
+        """Patterns of words that are numbers together with their unit, with value and unit."""
+        found = []
+        for amount, forms in self.rules.compounds.items():
+            value, unit = amount.split()
+            found.append((_one_of(forms), float(value), unit))
+        between = "".join(f"{re.escape(word)}|" for word in sorted(self.rules.before_units)).rstrip("|")
+        for amount, forms in self.rules.fractions.items():
+            words = "|".join(re.escape(form) for form in sorted(forms))
+            pattern = rf"\b(?:{words})(?:\s+(?:{between or '(?!)'}))*\s+(?P<unit>[^\W\d_]+)"
+            found.append((re.compile(pattern, re.IGNORECASE), float(amount), ""))
+        return found
+
+    def in_amounts(self, text: str) -> list[Number]:
+        """Half an hour, a fortnight."""
+        found = []
+        for pattern, value, named in self.amounts:
+            for match in pattern.finditer(text):
+                unit = named or self.units.get(fold(match.group("unit"), self.lang), "")
+                if unit:
+                    readings = frozenset({value})
+                    found.append(Number(readings, unit, match.start(), match.end(), match.group()))
+        return found
+
     def numbers(self, text: str) -> list[Number]:
-        found = [*self.in_characters(text), *self.in_digits(text), *self.in_words(text)]
+        found = [
+            *self.in_amounts(text), *self.in_characters(text), *self.in_digits(text), *self.in_words(text)
+        ]  # fmt: skip
         # Of overlapping ones the longest that begins first: "3 million" rather than "3".
         found.sort(key=lambda number: (number.start, -number.end))
         kept: list[Number] = []
@@ -135,6 +199,8 @@ class _Notation:
     def in_digits(self, text: str) -> list[Number]:
         found = []
         for match in _DIGITS.finditer(text):
+            if self._in_name(text, match.start(), match.end()):
+                continue
             readings = _readings(match.group())
             end = match.end()
             if multiplier := re.match(r"[ -]?([^\W\d_]+)\.?", text[end : end + 16]):
@@ -143,9 +209,31 @@ class _Notation:
                 if factor is not None and multiplier.group(1) != "K":
                     readings = frozenset(round(value * factor, 6) for value in readings)
                     end += multiplier.end()
+            readings, end = self._and_a_half(text, readings, end)
             unit, end = self.unit(text, match.start(), end)
+            readings, end = self._and_a_half(text, readings, end)
             found.append(Number(readings, unit, match.start(), end, text[match.start() : end].strip()))
         return found
+
+    def _in_name(self, text: str, start: int, end: int) -> bool:
+        """Whether the digits belong to a name: CO2, K7, GPT4, 3D; not EUR20, v2, 5kg or 90s."""
+        before = _LETTERS_BEFORE.search(text, max(0, start - 12), start)
+        if before is not None and not is_unspaced(text[start - 1]):
+            letters = before.group().casefold()
+            return letters not in self.units and letters not in _BEFORE_NUMBERS
+        after = _LETTERS_AFTER.match(text, end)
+        if after is None or not after.group().isupper() or end - start > _LONGEST_IN_NAME:
+            return False
+        return after.group().casefold() not in {**self.units, **self.factors} or after.group() in ("K", "G")
+
+    def _and_a_half(self, text: str, readings: frozenset[float], end: int) -> tuple[frozenset[float], int]:
+        """The number with a half that follows it, and where both end."""
+        mark = self.rules.half_mark
+        half = self.half.match(text, end) if self.half is not None else None
+        if half is None and not (mark and text.startswith(mark, end) and is_unspaced(text[end - 1])):
+            return readings, end
+        longer = half.end() if half is not None else end + len(mark)
+        return frozenset(value + 0.5 for value in readings), longer
 
     def unit(self, text: str, start: int, end: int) -> tuple[str, int]:
         """The unit of the number at ``start``..``end`` and where number and unit end."""
@@ -194,8 +282,9 @@ class _Notation:
             if value is None:
                 continue
             unit, end = ("month", end + 1) if month and 1 <= value <= 12 else self.unit(text, start, end)
+            readings, end = self._and_a_half(text, frozenset({value}), end)
             firm = run not in self.rules.weak_words
-            found.append(Number(frozenset({value}), unit, start, end, text[start:end], firm=firm))
+            found.append(Number(readings, unit, start, end, text[start:end], firm=firm))
         return found
 
     def _counts(self, text: str, start: int, end: int) -> bool:
@@ -271,9 +360,10 @@ class _Notation:
     def _of_words(self, text: str, words: list[tuple[re.Match[str], float]]) -> Number:
         start, end = words[0][0].start(), words[-1][0].end()
         firm = len(words) > 1 or fold(words[0][0].group(), self.lang) not in self.rules.weak_words
+        readings, end = self._and_a_half(text, frozenset({_combine([number for _, number in words])}), end)
         unit, end = self.unit(text, start, end)
-        value = _combine([number for _, number in words])
-        return Number(frozenset({value}), unit, start, end, text[start:end], firm=firm)
+        readings, end = self._and_a_half(text, readings, end)
+        return Number(readings, unit, start, end, text[start:end], firm=firm)
 
     def _joined(self, between: str) -> bool:
         """Whether nothing but spaces, hyphens and "and" stands between two words of a number."""
@@ -288,6 +378,15 @@ class _Notation:
         if re.match(r"\.? ?\d", text[match.end() : match.end() + 3]):
             return True
         return word not in self.rules.ambiguous_months and match.group()[0].isupper()
+
+
+def _one_of(forms: frozenset[str]) -> re.Pattern[str]:
+    """A pattern for one of the forms; words with spaces around them only as a whole."""
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    return re.compile(
+        "|".join(re.escape(f) if is_unspaced(f[0]) else rf"\b{re.escape(f)}\b" for f in longest_first),
+        re.IGNORECASE,
+    )
 
 
 def _by_number(months: tuple[frozenset[str], ...]) -> dict[str, int]:

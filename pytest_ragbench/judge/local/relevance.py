@@ -90,6 +90,24 @@ def is_abstention(answer: str) -> bool:
     return substance <= 2
 
 
+def is_courtesy(text: str) -> bool:
+    """True where a phrase is one of those around an abstention: a greeting, an offer of help, an excuse."""
+    return _questions(language_to_read(text)).courtesy.search(text) is not None
+
+
+def is_closed(question: str) -> bool:
+    """True where ``question`` can be answered by yes or no: by its form, or since nothing else is asked for."""
+    if is_blank(question):
+        return False
+    text = clean(question).casefold()
+    known = _questions(language_to_read(text))
+    if known.closed.match(text):
+        return True
+    kind = question_kind(question)
+    asks = text.rstrip().endswith(("?", "？"))
+    return kind == "yes/no" or (kind == "other" and asks and not known.open.search(text))
+
+
 def question_kind(question: str) -> str:
     """What ``question`` asks for: duration, number, date, person, place, reason, yes/no, or other."""
     text = clean(question).casefold()

@@ -16,7 +16,8 @@ from pytest_ragbench.text import is_blank
 # fit to labelled answers. Those of the other facts are set by hand, so that one wrong fact outweighs full
 # coverage (BIAS + 4.2 + 2.0 = 2.2): the labelled answers hold too few of them to fit.
 BIAS = -4.0
-
+SUPPORTED = 0.5
+"""From here on a claim counts as supported."""
 
 WEIGHTS = {
     "coverage": 4.2,  # weighted share of the claim's terms in the best one to three sentences of a chunk
@@ -79,12 +80,12 @@ def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
     found = [(number, weigh(sentence, analyse_chunk(text), question)) for number, text in chunks]
     number, best = max(found, key=lambda pair: (pair[1].logit, -pair[0]))
     value = 1.0 / (1.0 + math.exp(-best.logit))
-    if value < 0.5:
+    if value < SUPPORTED:
         # Why not: told by the chunk that comes nearest, which may be one that differs in a fact.
         number, best = max(found, key=lambda pair: (pair[1].signals["coverage"], -pair[0]))
     return Support(
         value,
-        number if value >= 0.5 or best.signals["coverage"] >= 0.5 else None,
+        number if value >= SUPPORTED or best.signals["coverage"] >= 0.5 else None,
         _reason(value, number, best, [evidence for _, evidence in found]),
     )
 
@@ -136,7 +137,7 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
 
 
 def _reason(value: float, number: int, evidence: Evidence, everyone: Sequence[Evidence]) -> str:
-    if value >= 0.5:
+    if value >= SUPPORTED:
         return f"chunk {number} says so"
     if evidence.problems and evidence.signals["coverage"] >= 0.4:
         _, problem = evidence.problems[0]

@@ -9,12 +9,13 @@ from typing import Any
 
 from pytest_ragbench.judge.local.contrasts import contrasts
 from pytest_ragbench.judge.local.numbers import Number, numbers
-from pytest_ragbench.judge.local.words import words
+from pytest_ragbench.judge.local.words import with_life_dates, words
 from pytest_ragbench.text import fold, language_to_read, sentences, stem
 
 # "Patch Management: ..." is a title, not a name.
 _HEADING = re.compile(r"[^.:!?]{1,60}:")
 _CLAUSE_MARKS = ",;:()—–、。!?"
+_QUOTES = {"«": True, "»": False, '"': False}
 _MARKS_BEFORE_CAPITAL = '.!?:"«('
 
 WEIGHT = {
@@ -49,6 +50,8 @@ class Term:
     """The preposition before it, or the particle after it."""
     negated: str = ""
     """"not" or "without" where it is denied."""
+    quoted: bool = False
+    """In quotation marks: a title, which does not change with its role; the word before it does."""
     number: Number | None = None
     folded: str = ""
     synonyms: frozenset[str] = frozenset()
@@ -72,6 +75,8 @@ class Sentence:
     keys: frozenset[str] = frozenset()
     numbers: list[Number] = field(default_factory=list)
     words: frozenset[str] = frozenset()
+    denies: bool = False
+    """Whether anything in it is denied."""
 
 
 @dataclass(slots=True)
@@ -87,7 +92,8 @@ class Chunk:
 def analyse_chunk(text: str) -> Chunk:
     """The chunk with its sentences analysed. Cached: a chunk is asked about once for every claim."""
     lang = language_to_read(text)
-    parts = [analyse(sentence, lang) for sentence in sentences(clean(text, lang))] or [analyse(text, lang)]
+    read = with_life_dates(clean(text, lang))
+    parts = [analyse(sentence, lang) for sentence in sentences(read)] or [analyse(text, lang)]
     stems: dict[str, list[str]] = {}
     for key in sorted({term.key for part in parts for term in part.terms if len(term.key) >= 3}):
         stems.setdefault(key[:3], []).append(key)
@@ -115,6 +121,7 @@ def analyse(sentence: str, lang: str | None = None) -> Sentence:
         keys=frozenset(term.key for term in reader.terms),
         numbers=reader.numbers,
         words=frozenset(re.findall(r"[^\W\d_]+", folded)),
+        denies=reader.denies,
     )
 
 
@@ -132,6 +139,8 @@ class _Reader:
         self.clause = 0
         self.link = ""
         self.denied = ""
+        self.denies = False
+        self.quoted = False
         self.first = True  # at a place where any word has a capital
         heading = _HEADING.match(text)
         self.heading_end = heading.end() if heading else 0
@@ -162,7 +171,9 @@ class _Reader:
                 self.run(surface, piece.lastgroup or "ideographs")
 
     def add(self, key: str, text: str, kind: str, weight: float, **more: Any) -> None:
-        self.terms.append(Term(key, text, kind, weight, len(self.terms), self.clause, **more))
+        self.terms.append(
+            Term(key, text, kind, weight, len(self.terms), self.clause, quoted=self.quoted, **more)
+        )
 
     def number(self, number: Number) -> None:
         key = "#" + ",".join(f"{value:g}" for value in sorted(number.readings)) + number.unit
@@ -178,6 +189,8 @@ class _Reader:
             self.denied = self.link = ""  # a denial reaches to the end of its clause
         if mark in _MARKS_BEFORE_CAPITAL:
             self.first = True
+        if mark in _QUOTES:
+            self.quoted = _QUOTES[mark] if mark != '"' else not self.quoted
 
     def word(self, surface: str, end: int) -> None:
         word = fold(surface, self.lang)
@@ -185,6 +198,7 @@ class _Reader:
             # "not only" affirms.
             if not self.text[end : end + 8].lstrip().casefold().startswith(self.rules.only):
                 self.denied = "without" if word in self.rules.without else "not"
+                self.denies = True
             self.add(word, surface, "stop", WEIGHT["stop"])
             return
         bare = self.words.bare(word)
@@ -226,6 +240,7 @@ class _Reader:
 
     def grammar(self, surface: str, piece: re.Match[str]) -> None:
         """A run of grammar letters: it says the role of the word before it, and may hold words itself."""
+        self.denies = self.denies or self.words.denies_before(surface, surface)
         if self.terms and self.terms[-1].kind != "stop":
             previous = self.terms[-1]
             around = self.text[max(0, piece.start() - 1) : piece.end() + 2]

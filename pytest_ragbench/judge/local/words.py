@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import ClassVar
 
-from pytest_ragbench.languages import rules
+from pytest_ragbench.languages import catalog, rules
+from pytest_ragbench.text import detect_language, is_unspaced, stem
+
+_LIFE = re.compile(r"\(([^()]*?\d{3,4}[^()]*?)\s*[-–—~〜]\s*([^()]*?\d{3,4}[^()]*?)\)")
+_BORN_AND_DIED = 2
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,10 @@ class WordRules:
     negations: frozenset[str] = frozenset()
     negative_endings: tuple[str, ...] = ()
     """Endings that deny: ``n't``."""
+    denials: frozenset[str] = frozenset()
+    """Words that deny what they are said of: forbidden, excluded, impossible."""
+    denial_pieces: tuple[str, ...] = ()
+    """The same where no spaces stand between words."""
     without: frozenset[str] = frozenset()
     """Those of ``negations`` that say that something is lacking."""
     only: tuple[str, ...] = ()
@@ -37,6 +45,8 @@ class WordRules:
     articles: frozenset[str] = frozenset()
     clitics: tuple[str, ...] = ()
     """What belongs to the word before it, behind an apostrophe: ``s``, ``ll``."""
+    life_dates: tuple[str, ...] = ()
+    """What is said of the two dates in brackets behind a name: born, died."""
     footnotes: tuple[str, ...] = ()
     """Words before the number of a footnote: ``[note 1]``."""
     spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -72,14 +82,15 @@ class WordRules:
 @cache
 def words(lang: str | None) -> Words:
     """The words of the languages by which text in ``lang`` is read."""
-    return Words(rules(WordRules, lang))
+    return Words(rules(WordRules, lang), lang)
 
 
 class Words:
     """Word rules, ready to be looked up."""
 
-    def __init__(self, rules: WordRules) -> None:
+    def __init__(self, rules: WordRules, lang: str | None = None) -> None:
         self.rules = rules
+        self._denials = frozenset(stem(word, lang) for word in rules.denials)
         self.pieces = _pieces(rules)
         longest_first = sorted(rules.grammar, key=len, reverse=True)
         self._grammar = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
@@ -113,6 +124,12 @@ class Words:
     def denies(self, word: str) -> bool:
         """Whether the word denies what follows it."""
         return word in self.rules.negations or word.endswith(self.rules.negative_endings)
+
+    def denial(self, folded: str, keys: frozenset[str]) -> bool:
+        """Whether a sentence, by its text and stems, says that something is forbidden, excluded or impossible."""
+        return not self._denials.isdisjoint(keys) or any(
+            piece in folded for piece in self.rules.denial_pieces
+        )
 
     def bare(self, word: str) -> str:
         """The word without what hangs on it by an apostrophe."""
@@ -148,6 +165,24 @@ class Words:
         if len(pending) >= 2:
             found.append(pending)
         return tuple(found)
+
+
+def with_life_dates(text: str) -> str:
+    """Cleaned text; two dates in brackets behind a name get the words for what they are: born, died."""
+    if _LIFE.search(text) is None:
+        return text
+    language = catalog().get(detect_language(text))
+    said = language.rules(WordRules).life_dates if language is not None else ()
+    if len(said) != _BORN_AND_DIED:
+        return text
+    born, died = said
+
+    def named(match: re.Match[str]) -> str:
+        first, last = match.group(1).strip(), match.group(2).strip()
+        # A verb stands behind its date where no spaces stand between words.
+        return f"({first}{born}{last}{died})" if is_unspaced(born[0]) else f"({born} {first}, {died} {last})"
+
+    return _LIFE.sub(named, text)
 
 
 def _pieces(rules: WordRules) -> re.Pattern[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.reading.fields import ListedText
@@ -18,6 +19,15 @@ class Claims(Reply):
     claims: list[ListedText] = Field(
         description="Self-contained factual claims, in order; empty where there are none."
     )
+    _left_out: tuple[tuple[str, str], ...] = PrivateAttr(default=())
+
+    @property
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """(text, what it is) of the parts that claim nothing, where the judge tells; in no schema and no reply."""
+        return self._left_out
+
+    def leave_out(self, parts: Iterable[tuple[str, str]]) -> None:
+        self._left_out = tuple(parts)
 
 
 @dataclass(frozen=True)
