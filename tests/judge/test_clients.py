@@ -46,7 +46,7 @@ COMPLETION = {
 QUICK = Settings(
     providers={"lab": ProviderSettings(retry=RetrySettings(attempts=3, wait=0, max_wait=1), temperature=0.5)}
 )
-AZURE = {"api_version": "2024-10-21", "api_key": KEY}
+AZURE: dict[str, Any] = {"api_version": "2024-10-21", "api_key": KEY}
 
 
 def plain(server: OpenAIServer) -> Any:
