@@ -1,7 +1,12 @@
-"""What other packages bring by entry point; what this package brings itself comes through the same door."""
+"""What other packages bring by entry point, or a configuration names; what this package brings itself comes through
+the same door.
+"""
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -30,6 +35,29 @@ def loaded(point: EntryPoint, what: str) -> Any:
     except Exception as error:  # another package's code may raise anything
         message = f"{what} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
         raise UsageError(message) from error
+
+
+def imported(spec: str) -> Any:
+    """The object that ``"MODULE:OBJECT"`` names; the working directory is on the path.
+
+    Raises
+    ------
+    UsageError
+        The module can't be imported, or has no such object.
+    """
+    module_name, _, path = spec.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as error:  # a module that is not ours may raise anything
+        raise UsageError(f"{spec!r}: can't import {module_name}: {type(error).__name__}: {error}") from error
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise UsageError(f"{spec!r}: {module_name} has no {path!r}") from None
+    return found
 
 
 def did_you_mean(name: str, known: Iterable[str], others: str = "known") -> str:

@@ -70,6 +70,7 @@ def openai_embedder(
         keyless=engine.replays("embedding"),  # a replayed recording needs no key
         key_for_other_url=False,
         purpose="the embedder of provider",
+        model=model,
     )
     asked = EmbeddingRequest(endpoint, model, dimensions, settings.timeout)
     url = settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL

@@ -9,11 +9,13 @@ from typing import Any
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Transient
+from pytest_ragbench.engine.threads import call
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.retry_after import asked_to_wait
+from pytest_ragbench.http.tokens import token_source
 from pytest_ragbench.model.errors import Unscored
-from pytest_ragbench.secrets import Redactor
+from pytest_ragbench.secrets import Redactor, Secret
 
 MAX_BYTES = 32 * 2**20
 """Longest body of one reply. A service that never stops sending must not fill the memory."""
@@ -77,7 +79,10 @@ class ApiClient(Service):
 
     def __init__(self, endpoint: Endpoint, failure: type[Unscored], on_close: OnClose) -> None:
         super().__init__(endpoint, failure)
-        self._client = HttpClient(endpoint.url, endpoint.sent_headers, self._redact, on_close)
+        self._client = HttpClient(
+            endpoint.url, endpoint.sent_headers, self._redact, on_close, endpoint.connection
+        )
+        self._token = None if endpoint.token is None else token_source(endpoint.token)
 
     async def ready(self) -> None:
         """Import aiohttp; see :meth:`~pytest_ragbench.http.client.HttpClient.ready`."""
@@ -94,6 +99,7 @@ class ApiClient(Service):
                 self.endpoint.url + path,
                 data,
                 query=self.endpoint.query,
+                more_headers=await self._authorised(),
                 timeout=timeout,
                 max_bytes=MAX_BYTES,
             )
@@ -110,6 +116,21 @@ class ApiClient(Service):
             message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
             raise self._failure(message, code="connection")
         return ApiReply(reply.status, reply.headers, self._masked(reply))
+
+    async def _authorised(self) -> Mapping[str, Secret]:
+        """The header with a token, where there is no key: asked for each time, since tokens end."""
+        if self._token is None:
+            return {}
+        try:
+            token = Secret(str(await call(self._token)))
+        except Exception as error:
+            told = one_line(f"{type(error).__name__}: {error}", 300)
+            where = self.endpoint
+            raise self._failure(
+                f"{where.provider}: no token from {where.token!r}: {told}", code="no_token"
+            ) from error
+        self._redact = Redactor([*self.endpoint.secrets, token])
+        return self.endpoint.carrying(token)
 
     def _masked(self, reply: HttpReply) -> str:
         # In a frame of its own, from which nothing is raised: pytest -l would print the unmasked body.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pytest_ragbench.http.proxies import proxy_for
+from pytest_ragbench.http.connection import Connection
 from pytest_ragbench.secrets import Redactor, Secret
 
 if TYPE_CHECKING:
@@ -82,11 +82,21 @@ class HttpClient:
         Masks credentials in error messages.
     on_close
         Where closing the connections is registered.
+    connection
+        Proxy and certificates, where they are not those of the environment and the system.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, Secret], redact: Redactor, on_close: OnClose) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, Secret],
+        redact: Redactor,
+        on_close: OnClose,
+        connection: Connection | None = None,
+    ) -> None:
+        self._connection = connection or Connection()
         # Once for a client, since the lookup reads the environment, and the registry on Windows.
-        self._proxy = proxy_for(url)
+        self._proxy = self._connection.proxy_for(url)
         self._headers = headers
         self._redact = redact
         self._on_close = on_close
@@ -105,6 +115,7 @@ class HttpClient:
         body: bytes | None = None,
         *,
         content_type: str = "application/json",
+        more_headers: Mapping[str, Secret] | None = None,
         query: Sequence[tuple[str, str]] = (),
         timeout: float | None = None,
         max_bytes: int,
@@ -113,6 +124,8 @@ class HttpClient:
 
         Parameters
         ----------
+        more_headers
+            Of this request alone: a token that is renewed.
         timeout
             Seconds until the reply must be complete; None: the caller bounds it.
         max_bytes
@@ -132,7 +145,10 @@ class HttpClient:
                     url,
                     data=body,
                     params=query or None,
-                    headers=None if body is None else {"Content-Type": content_type},
+                    headers={
+                        **({} if body is None else {"Content-Type": content_type}),
+                        **{name: value.reveal() for name, value in (more_headers or {}).items()},
+                    },
                     allow_redirects=False,
                     proxy=self._proxy,
                 ) as response:
@@ -161,7 +177,10 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open[0] is not loop or self._open[1].closed:
             session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),  # the engine's call slots are the limit
+                connector=aiohttp.TCPConnector(
+                    limit=0,  # the engine's call slots are the limit
+                    ssl=self._connection.tls() or True,
+                ),
                 headers={
                     name: value.reveal() for name, value in self._headers.items() if name != "Content-Type"
                 },

@@ -67,7 +67,7 @@ def openai_judge(
         )
     engine.set_limits(provider_name, limits_of(settings))
     # A recording is replayed where no key is at hand, in CI for one.
-    endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"))
+    endpoint = endpoint_of(provider_name, settings, environ, keyless=engine.replays("judge"), model=name)
     return ChatJudge(provider_name, settings, name, engine, endpoint)
 
 

@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlsplit
 import yarl
 
 from pytest_ragbench.engine.calls import Sender
+from pytest_ragbench.extensions import imported
 from pytest_ragbench.http.client import HttpReply
 from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
-from pytest_ragbench.rag.imported import imported
 from pytest_ragbench.rag.service import Sending, ServiceClient
 from pytest_ragbench.settings import RagSettings
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from pytest_ragbench.extensions import imported
+from pytest_ragbench.http.endpoints import auth_of, deployment_url
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.providers import Spec, maker, spec_of
 from pytest_ragbench.rag.base import Retriever
 from pytest_ragbench.rag.callables import CallableRetriever
 from pytest_ragbench.rag.http import http_retriever
-from pytest_ragbench.rag.imported import imported
 from pytest_ragbench.rag.stacks import adapted
 from pytest_ragbench.settings import RagSettings, Settings
 
@@ -98,13 +99,14 @@ def chat_retriever(spec: Spec) -> Retriever:
     model = model or provider.model or ""
     body = {"model": model, "messages": [{"role": "user", "content": "{question}"}], **provider.extra_body}
     keys = _given(rag) | {
-        "url": provider.base_url,
+        "url": deployment_url(provider.base_url, provider.api_version, model),
         "path": "/chat/completions",
         "method": "POST",
         "parameter": None,
         "body": {key: value for key, value in body.items() if value != ""},
         "headers": {**rag.headers, **provider.headers},
         "auth_env": provider.api_key_env,
+        **auth_of(provider),
     }
     return _service(keys, f"retriever {spec.text!r}", spec.engine, spec.settings)
 

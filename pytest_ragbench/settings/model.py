@@ -43,6 +43,7 @@ def _names(value: Any) -> Any:
 
 RecordedKind = Literal["rag", "judge", "embedding"]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+ProxyUrl = Annotated[str, AfterValidator(lambda value: value if value == "off" else _http_url(value))]
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
 
@@ -127,6 +128,28 @@ class ProviderSettings(Section):
 
     base_url: HttpUrl | None = Field(default=None, description="Of the API, up to /v1 where it has that.")
     api_key_env: str | None = Field(default=None, description="Variable that holds the key.")
+    auth_header: str = Field(
+        default="Authorization", min_length=1, description="Header that carries the key; Azure's is api-key."
+    )
+    auth_scheme: str = Field(
+        default="Bearer",
+        description="Word before the key in Authorization; other headers have none unless set.",
+    )
+    token: str | None = Field(
+        default=None,
+        description="Asked for a token before each call, in place of a key: MODULE:FUNCTION, or 'azure' for Entra ID.",
+    )
+    api_version: str | None = Field(
+        default=None, description="Azure's api-version; each model is then a deployment of its own URL."
+    )
+    ca_file: str | None = Field(
+        default=None, description="PEM file of certificates to trust beside the system's."
+    )
+    client_cert: str | None = Field(default=None, description="PEM file of the certificate to show.")
+    client_key: str | None = Field(default=None, description="PEM file of its key, where that is apart.")
+    proxy: ProxyUrl | None = Field(
+        default=None, description="Proxy's URL, or 'off'. Default: that of the environment."
+    )
     model: str | None = Field(default=None, description="Of a judge that names none.")
     embedding_model: str | None = Field(default=None, description="Of an embedder that names none.")
     structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(

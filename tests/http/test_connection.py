@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragbench.http.proxies import proxy_for
+from pytest_ragbench.http.connection import proxy_for
 
 
 @pytest.mark.parametrize(
