@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+from pytest_ragbench.version import VERSION
+
+__version__ = VERSION
 
 NAMES_BY_MODULE = {
     "assertions.expectations": "assert_expected",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench import embeddings, rag
 from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.engine.prices import prices_of
 from pytest_ragbench.engine.recording import Recorder, Replay
@@ -115,25 +116,19 @@ def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
     if value is None:
         value = settings.rag.retriever
     if value is not None:
-        from pytest_ragbench.rag import retriever_from
-
-        return retriever_from(value, engine, settings)
+        return rag.retriever_from(value, engine, settings)
     if settings.rag.url is None:
         raise UsageError(
             "no RAG service is configured: give --rag-url URL, set RAGBENCH_RAG_URL, write url in the [rag] "
             "table of ragbench.toml, or override the fixture 'retriever'"
         )
-    from pytest_ragbench.rag import http_retriever
-
-    return http_retriever(settings.rag, engine)
+    return rag.http_retriever(settings.rag, engine)
 
 
 def embedder(value: object, engine: Engine, settings: Settings) -> Embedder:
     """The configured embedder (default: the local one), or anything that can stand in its place."""
-    from pytest_ragbench.embeddings import embedder_from
-
     chosen = value if value is not None else settings.embedder or "local"
-    return embedder_from(chosen, engine, settings)
+    return embeddings.embedder_from(chosen, engine, settings)
 
 
 def judge_name(settings: Settings) -> str:

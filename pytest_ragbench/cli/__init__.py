@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from pytest_ragbench import __version__
 from pytest_ragbench.cli import commands
 from pytest_ragbench.cli.shared import Exit, failure
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, Unscored
+from pytest_ragbench.version import VERSION
 
 _EPILOG = (
     "Exit codes: 0 done; 1 quality below what was asked; 2 interrupted; 3 an error of ragbench itself; "
@@ -94,7 +94,7 @@ def _first_sentence(name: str) -> str:
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.version_option(__version__, prog_name="ragbench")
+@click.version_option(VERSION, prog_name="ragbench")
 def ragbench() -> None:
     """Check RAG systems: ask them, score their answers, compare runs.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_ragbench.judge.tasks import CompareClaims, Fineness
+from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric, named
 from pytest_ragbench.metrics.steps import (
@@ -131,10 +132,8 @@ async def answer_correctness(
 
 
 async def _similarity(tools: Tools, answer: str, reference: str) -> float:
-    from pytest_ragbench.metrics.formulas import vectors
-
     matrix = await tools.embed([answer, reference])
-    return vectors.cosine(matrix[0], matrix[1])
+    return formulas.cosine(matrix[0], matrix[1])
 
 
 # --- factual correctness -----------------------------------------------------------------------

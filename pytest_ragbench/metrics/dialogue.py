@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_ragbench.judge.base import in_language
 from pytest_ragbench.judge.tasks import CheckConsistency
+from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import NOBODY, check_number, head
 from pytest_ragbench.metrics.tools import Tools
@@ -63,8 +64,6 @@ async def cache_hit_rate(
     cutoff
         The cosine that a hit must exceed, in -1..1.
     """
-    from pytest_ragbench.metrics.formulas import dialogue
-
     asked = [sample.question for sample in samples]
     stored = asked if cache is None else list(cache)
     # Each question is in the default cache itself; it must not hit itself.
@@ -72,10 +71,10 @@ async def cache_hit_rate(
     # Equal questions are embedded once.
     distinct = list(dict.fromkeys([*asked, *stored]))
     vectors = dict(zip(distinct, await tools.embed(distinct), strict=True))
-    best = dialogue.best_cosines_to_cache(
+    best = formulas.best_cosines_to_cache(
         [vectors[text] for text in asked], [vectors[text] for text in stored], same
     )
-    value = dialogue.cache_hit_rate(best, cutoff)
+    value = formulas.cache_hit_rate(best, cutoff)
     findings = [
         Finding(text, cosine is not None and cosine > cutoff + 1e-9, value=cosine)
         for text, cosine in zip(asked, best, strict=True)
@@ -108,12 +107,10 @@ async def context_preservation(samples: Sequence[RagSample], tools: Tools, *, po
     The mean is taken within each session, then over sessions; ``pooled=True`` takes it over all neighbours of
     all sessions at once, so that long sessions weigh more. Sessions of one question are left out and counted.
     """
-    from pytest_ragbench.metrics.formulas import dialogue
-
     sessions = _sessions(samples)
     matrix = iter(await tools.embed([turn.question for turns in sessions.values() for turn in turns]))
     rows = [[next(matrix) for _ in turns] for turns in sessions.values()]
-    found = dialogue.context_preservation(rows, pooled=pooled)
+    found = formulas.context_preservation(rows, pooled=pooled)
     findings = [
         Finding(name, None, f"{len(turns)} questions", value=mean)
         for (name, turns), mean in zip(sessions.items(), found.per_session, strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.registry import NO_BANDS, metric
 from pytest_ragbench.metrics.steps import NOBODY
 from pytest_ragbench.metrics.tools import Tools
@@ -77,10 +78,8 @@ async def intra_cluster_similarity(
     text
         Which field of a sample is embedded.
     """
-    from pytest_ragbench.metrics.formulas import clusters
-
     vectors, names = await _clusters(items, tools, labels, text)
-    found = clusters.intra_cluster_similarity(vectors, names)
+    found = formulas.intra_cluster_similarity(vectors, names)
     return tools.score(
         NOBODY, found.value, reason=f"{found.n_clusters} clusters, {found.n_singletons} singletons left out",
         n_clusters=found.n_clusters, n_singletons=found.n_singletons, n_items=len(names),
@@ -114,10 +113,8 @@ async def inter_cluster_distance(
     labels, text
         As for ``intra_cluster_similarity``.
     """
-    from pytest_ragbench.metrics.formulas import clusters
-
     vectors, names = await _clusters(items, tools, labels, text)
-    value = clusters.inter_cluster_distance(vectors, names, normalize=normalize)
+    value = formulas.inter_cluster_distance(vectors, names, normalize=normalize)
     n = len(set(names))
     return tools.score(
         NOBODY, value, reason=f"{n} clusters", n_clusters=n, n_items=len(names), normalized=normalize
@@ -146,10 +143,8 @@ async def silhouette(
     ``(b - a) / max(a, b)`` for each text, a the mean distance to its own cluster and b to the nearest other
     one. ``details`` name the distance: values of the two kinds can't be compared.
     """
-    from pytest_ragbench.metrics.formulas import clusters
-
     vectors, names = await _clusters(items, tools, labels, text)
-    found = clusters.silhouette(vectors, names, distance=distance)
+    found = formulas.silhouette(vectors, names, distance=distance)
     # The evidence names the ten texts that are nearest to another cluster.
     worst = sorted(range(len(names)), key=lambda place: found.samples[place])[:10]
     findings = [

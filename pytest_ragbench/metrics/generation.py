@@ -14,6 +14,7 @@ from pytest_ragbench.judge.tasks import (
     WriteQuestions,
     WrittenQuestion,
 )
+from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.steps import first_fault, share_of, split_in_parts, verdicts_of, verify
@@ -184,10 +185,8 @@ async def answer_relevancy(
     if not kept:
         raise JudgeError("the judge wrote no question for this answer", code="no_questions")
     asked = list(kept)[:strictness]
-    from pytest_ragbench.metrics.formulas import vectors  # numpy
-
     matrix = await tools.embed([sample.question, *asked])
-    cosines = [vectors.cosine(matrix[0], row) for row in matrix[1:]]
+    cosines = [formulas.cosine(matrix[0], row) for row in matrix[1:]]
     # In the order of the questions that are compared, not of the reply.
     flags = [kept[text].noncommittal for text in asked]
     value = verdicts.relevancy(cosines, flags, rule=noncommittal)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pytest_ragbench import statistics
 from pytest_ragbench.judge.reading.fields import yes_no
 from pytest_ragbench.metrics.checks import check_sample
 from pytest_ragbench.metrics.registry import JUDGE_BANDS, NO_BANDS, find, metric
@@ -90,8 +91,6 @@ async def judge_consistency(
     scale, levels
         Lowest and highest score (default: the range of ``by``, or 0..1); or all grades of a discrete scale.
     """
-    from pytest_ragbench.statistics import agreement
-
     labels: list[str]
     if _are_samples(items):
         known = find(by or "")
@@ -105,7 +104,7 @@ async def judge_consistency(
     else:
         pairs = _pairs("judge_consistency", items)
         labels = [f"pair {place}" for place in range(1, len(pairs) + 1)]
-    found = agreement.consistency(
+    found = statistics.consistency(
         [one for one, _ in pairs],
         [two for _, two in pairs],
         delta=delta,
@@ -156,8 +155,6 @@ async def judge_error_rate(
     ``items``: samples, scored by ``by``; or outcomes: a number or score, and None or the exception where
     there was none. A metric that is undefined for a sample doesn't count as one.
     """
-    from pytest_ragbench.statistics import agreement
-
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
         failures: list[tuple[str, Exception | None]] = [
@@ -170,7 +167,7 @@ async def judge_error_rate(
             # An undefined score is due to the sample: the judge did reply.
             if item is None or (isinstance(item, Exception) and not isinstance(item, UndefinedScore))
         ]
-    value = agreement.error_rate(len(failures), len(items))
+    value = statistics.error_rate(len(failures), len(items))
     findings = [
         Finding(label, False, str(error or "no reply").partition("\n")[0]) for label, error in failures
     ]
@@ -201,8 +198,6 @@ async def judge_latency(
 
     ``items``: samples, scored by ``by``; or seconds.
     """
-    from pytest_ragbench.statistics import agreement
-
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
         # Without stored replies, which take no time and would flatter the judge.
@@ -211,7 +206,7 @@ async def judge_latency(
         seconds = [float(item) for item in items]
     if not seconds:
         raise UndefinedScore("judge_latency: no call was made, all replies were stored", code="no_calls")
-    found = agreement.latency(seconds)
+    found = statistics.latency(seconds)
     return tools.score(
         NOBODY, getattr(found, stat), reason=f"{len(seconds)} replies", mean=found.mean, p95=found.p95,
         n_items=len(seconds),
@@ -232,8 +227,6 @@ def _said(value: Any) -> bool | None:
 
 
 def _classified(name: str, items: Any, tools: Tools, part: str) -> Score:
-    from pytest_ragbench.statistics import agreement
-
     pairs = _pairs(name, items)
     actual = []
     for place, (_, truth) in enumerate(pairs):
@@ -243,7 +236,7 @@ def _classified(name: str, items: Any, tools: Tools, part: str) -> Score:
         except ValueError as error:
             raise UsageError(f"{name}: the truth of item {place} is wrong: {error}") from None
     predicted = [_said(reply) for reply, _ in pairs]
-    found = agreement.classification(predicted, actual)
+    found = statistics.classification(predicted, actual)
     unread = [
         Finding(f"item {place}", False, f"neither yes nor no: {reply!r}"[:200])
         for place, ((reply, _), said) in enumerate(zip(pairs, predicted, strict=True))
@@ -314,10 +307,8 @@ async def cohen_kappa(
     levels
         All grades in their order, where some may not occur.
     """
-    from pytest_ragbench.statistics import agreement
-
     first, second, missing = _two_raters("cohen_kappa", items)
-    value = agreement.cohen_kappa(first, second, weights=weights, levels=levels)
+    value = statistics.cohen_kappa(first, second, weights=weights, levels=levels)
     reason = f"{len(first) - missing} items, weights {weights or 'none'}"
     return tools.score(NOBODY, value, reason=reason, weights=weights, n_items=len(first), n_failed=missing)
 
@@ -325,10 +316,8 @@ async def cohen_kappa(
 @metric("gwet_ac1", tier="judge", of="set", low=-1.0, bands=AGREEMENT_BANDS)
 async def gwet_ac1(items: Any, tools: Tools, *, levels: Sequence[Any] | None = None) -> Score:
     """Gwet's AC1 of two raters, from pairs: as kappa, but steady where one grade is frequent; range -1..1."""
-    from pytest_ragbench.statistics import agreement
-
     first, second, missing = _two_raters("gwet_ac1", items)
-    value = agreement.gwet_ac1(first, second, levels=levels)
+    value = statistics.gwet_ac1(first, second, levels=levels)
     reason = f"{len(first) - missing} items"
     return tools.score(NOBODY, value, reason=reason, n_items=len(first), n_failed=missing)
 
@@ -338,8 +327,6 @@ async def krippendorff_alpha(
     items: Any, tools: Tools, *, level: Literal["nominal", "ordinal", "interval"] = "nominal"
 ) -> Score:
     """Krippendorff's alpha of any number of raters: one row of ratings an item, None where one is missing."""
-    from pytest_ragbench.statistics import agreement
-
     rows = [list(item) for item in items]
     raters = {len(row) for row in rows}
     if len(raters) != 1:
@@ -347,6 +334,6 @@ async def krippendorff_alpha(
             f"krippendorff_alpha: every item needs one entry for each rater; got {sorted(raters)}"
         )
     # The formula takes a row a rater, tests have a row an item.
-    value = agreement.krippendorff_alpha(list(zip(*rows, strict=True)), level=level)
+    value = statistics.krippendorff_alpha(list(zip(*rows, strict=True)), level=level)
     reason = f"{len(rows)} items, {raters.pop()} raters, {level}"
     return tools.score(NOBODY, value, reason=reason, level=level, n_items=len(rows))

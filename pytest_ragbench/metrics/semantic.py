@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.registry import metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.samples import RagSample
@@ -20,10 +21,8 @@ async def semantic_similarity(sample: RagSample, tools: Tools, *, cutoff: float 
     cutoff
         Where given, the value is 1 for a cosine of at least this, else 0; ``details["cosine"]`` has the cosine.
     """
-    from pytest_ragbench.metrics.formulas import vectors  # numpy
-
     matrix = await tools.embed([sample.answer or "", sample.reference or ""])
-    value = vectors.cosine(matrix[0], matrix[1])
+    value = formulas.cosine(matrix[0], matrix[1])
     cosine = value
     if cutoff is not None:
         # The tolerance keeps float noise from deciding at the cutoff.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench import garbage
 from pytest_ragbench.plugin import collecting, outcomes
 from pytest_ragbench.plugin.choosing import check_configuration
 from pytest_ragbench.plugin.collected import collected_of
@@ -29,6 +30,7 @@ from pytest_ragbench.plugin.options import add_options
 from pytest_ragbench.plugin.state import STATE, RunState
 from pytest_ragbench.plugin.stream import RunResults
 from pytest_ragbench.plugin.support import support_of
+from pytest_ragbench.plugin.xdist import XdistHooks
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,8 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.dist = "no"  # nothing is run, so there is nothing to share (xdist looks after us)
         config.pluginmanager.register(DryRun(state), "ragbench-dry-run")
     if config.pluginmanager.hasplugin("xdist"):
-        from pytest_ragbench.plugin.xdist import XdistHooks
-
         config.pluginmanager.register(XdistHooks(state), "ragbench-xdist")
 
 
@@ -76,8 +76,6 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     state = session.config.stash[STATE]
     if not state.is_loaded:
         return (yield)
-    from pytest_ragbench import garbage
-
     with garbage.uncollected():
         collected = yield
         if state.asks_service(session.items):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench import rag
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import Question, RagSample
@@ -40,8 +41,6 @@ def ask_all(
     Failures are kept beside the answers.
     """
     __tracebackhide__ = True
-    from pytest_ragbench.rag import ask_all as ask_together
-
     state, support = state_of(request.config), support_of(request.config)
     if questions is None:
         questions = questions_for(request.node, request.config)
@@ -52,6 +51,6 @@ def ask_all(
         )
     system = state.coerce("retriever", retriever)
     found = state.engine.wait(
-        ask_together(system, questions), meanwhile=lambda: support.look_ahead(request.node)
+        rag.ask_all(system, questions), meanwhile=lambda: support.look_ahead(request.node)
     )
     return RagSamples(questions, found)

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.scores import plain
+from pytest_ragbench.plugin.collecting import as_question, questions_for
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.report import Outcome, TestRecord
-    from pytest_ragbench.model.samples import Question, RagSample
     from pytest_ragbench.plan.model import Plan
 
 FIXTURES = frozenset({"rag_sample", "rag_samples", "rag_conversation", "rag_question", "rag_session"})
@@ -155,7 +157,6 @@ def _is_installed(names: Mapping[str, Any]) -> bool:
 def not_run(item: pytest.Item, outcome: Outcome) -> TestRecord:
     """The record of a test that did not run."""
     from pytest_ragbench.model.report import TestRecord
-    from pytest_ragbench.model.scores import plain
     from pytest_ragbench.report.records import question_record
 
     questions = questions_asked(item)
@@ -184,9 +185,6 @@ def metrics_asked(item: pytest.Item) -> tuple[str, ...]:
 
 def questions_asked(item: pytest.Item) -> Sequence[Question | RagSample]:
     """The questions that a test is about, as far as its parameters and its mark tell."""
-    from pytest_ragbench.model.samples import Question, RagSample
-    from pytest_ragbench.plugin.collecting import as_question, questions_for
-
     params: Mapping[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     try:
         if isinstance(turns := params.get("rag_session"), tuple):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench import questions as question_files
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.plugin.state import state_of
@@ -122,9 +123,7 @@ def as_question(value: Any, item: pytest.Item) -> Question:
     if isinstance(value, str):
         return Question(id=name, question=value)
     if isinstance(value, Mapping):
-        from pytest_ragbench.questions import question_from
-
-        return question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
+        return question_files.question_from(value, default_id=name, where=f"{item.nodeid}: rag_question")
     raise UsageError(
         f"{item.nodeid}: rag_question must be a string, a mapping of columns or a Question, "
         f"got {type(value).__name__}"
@@ -133,9 +132,7 @@ def as_question(value: Any, item: pytest.Item) -> Question:
 
 def _in_code(value: Any, item: pytest.Item) -> list[Question]:
     """Questions that the mark itself holds."""
-    from pytest_ragbench.questions import questions_from
-
-    return questions_from(value, where=f"{item.nodeid}: rag_questions")
+    return question_files.questions_from(value, where=f"{item.nodeid}: rag_questions")
 
 
 def _configured_base(config: pytest.Config, path: str) -> Path:
@@ -145,13 +142,11 @@ def _configured_base(config: pytest.Config, path: str) -> Path:
 
 
 def _load(config: pytest.Config, path: str | Path, options: dict[str, Any]) -> list[Question]:
-    from pytest_ragbench.questions import load_questions
-
     loaded = config.stash.setdefault(_LOADED, {})
     key = (str(path), repr(sorted(options.items())))
     if key not in loaded:
         try:
-            loaded[key] = load_questions(path, **options)
+            loaded[key] = question_files.load_questions(path, **options)
         except TypeError as error:
             raise UsageError(f"rag_questions({str(path)!r}): {error}") from None
     return loaded[key]
@@ -173,8 +168,6 @@ def _tagged(questions: list[Question], tags: str | Sequence[str] | None) -> list
 
 def _sessions(questions: Sequence[Question]) -> list[Any]:
     """One parameter for each session, in the order of their first questions."""
-    from pytest_ragbench.questions.ids import test_id
-
     sessions: dict[str, list[Question]] = {}
     for question in questions:
         if question.session is None:
@@ -183,7 +176,7 @@ def _sessions(questions: Sequence[Question]) -> list[Any]:
                 "session column (session_id, conversation_id ...)"
             )
         sessions.setdefault(question.session, []).append(question)
-    names = [test_id(session) for session in sessions]
+    names = [question_files.test_id(session) for session in sessions]
     return [
         pytest.param(tuple(turns), id=ReadableId(name if names.count(name) == 1 else f"{name}-{place}"))
         for place, (name, turns) in enumerate(zip(names, sessions.values(), strict=True), 1)
@@ -191,12 +184,10 @@ def _sessions(questions: Sequence[Question]) -> list[Any]:
 
 
 def _params(questions: Sequence[Question], config: pytest.Config) -> list[Any]:
-    from pytest_ragbench.questions import test_ids
-
     known = {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}
     _check_thresholds(questions)
     params = []
-    for question, name in zip(questions, test_ids(questions), strict=True):
+    for question, name in zip(questions, question_files.test_ids(questions), strict=True):
         marks = [_mark(tag, question, known, config) for tag in question.tags]
         params.append(pytest.param(question, id=ReadableId(name), marks=marks))
     return params

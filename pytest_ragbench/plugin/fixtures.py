@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.plugin.asking import ask_all, ask_one
 from pytest_ragbench.plugin.collected import collected_of
 from pytest_ragbench.plugin.state import STATE
 from pytest_ragbench.plugin.support import support_of
+from pytest_ragbench.runtime import using
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.sample_sets import RagSamples
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _ragbench(request: pytest.FixtureRequest) -> Iterator[None]:
     """Lets the assertion helpers find the fixtures that this test sees."""
-    from pytest_ragbench.runtime import using
-
     __tracebackhide__ = True
     if (why := request.config.stash[STATE].refused) and collected_of(request.config).asks(request.node):
         raise UsageError(why)
@@ -76,8 +76,6 @@ def rag_question(request: pytest.FixtureRequest) -> Any:
 def rag_sample(request: pytest.FixtureRequest, rag_question: Any, retriever: Any) -> RagSample:
     """One question, asked of the RAG system: answer, contexts, and the question's own columns."""
     __tracebackhide__ = True
-    from pytest_ragbench.plugin.asking import ask_one
-
     return ask_one(request, rag_question, retriever)
 
 
@@ -85,8 +83,6 @@ def rag_sample(request: pytest.FixtureRequest, rag_question: Any, retriever: Any
 def rag_samples(request: pytest.FixtureRequest, retriever: Any) -> RagSamples:
     """All questions of the file, asked of the RAG system concurrently; for metrics over the whole set."""
     __tracebackhide__ = True
-    from pytest_ragbench.plugin.asking import ask_all
-
     return ask_all(request, retriever)
 
 
@@ -104,8 +100,6 @@ def rag_session(request: pytest.FixtureRequest) -> Any:
 def rag_conversation(request: pytest.FixtureRequest, rag_session: Any, retriever: Any) -> RagSamples:
     """One session's questions, asked of the RAG system one after the other; one test for each session."""
     __tracebackhide__ = True
-    from pytest_ragbench.plugin.asking import ask_all
-
     return ask_all(request, retriever, rag_session)
 
 

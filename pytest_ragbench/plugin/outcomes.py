@@ -19,6 +19,7 @@ from _pytest._code.code import (
 
 from pytest_ragbench.clean import clean
 from pytest_ragbench.model import errors
+from pytest_ragbench.model.scores import plain
 from pytest_ragbench.plugin.collected import (
     collected_of,
     has_questions,
@@ -177,19 +178,13 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         if state.tells_junit:
             item.user_properties += properties(results, kind)
         # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
-        item.user_properties[:] = [(str(name), _plain(value)) for name, value in item.user_properties]
+        item.user_properties[:] = [(str(name), plain(value)) for name, value in item.user_properties]
         report.user_properties = list(item.user_properties)
         state.take_results(results)
         results.clear()
     outcome = PhaseOutcome(kind, usage, warnings, record, evidence, told)
     # Text crosses to the controller ten times as fast as what it is made of.
     report.ragbench = outcome if state.is_controller else outcome.to_json()  # type: ignore[attr-defined]
-
-
-def _plain(value: object) -> object:
-    from pytest_ragbench.model.scores import plain
-
-    return plain(value)
 
 
 def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pytest.Item) -> None:

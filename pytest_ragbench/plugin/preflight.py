@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 
 if TYPE_CHECKING:
@@ -108,8 +109,6 @@ def _failures(found: Preflight) -> str:
 
 
 def _lines(found: Preflight) -> str:
-    from pytest_ragbench.clean import one_line
-
     return "".join(
         f"\n  {one_line(check.name, 160)}   the judge said {one_line(check.said, 200)}"
         for check in found.failed

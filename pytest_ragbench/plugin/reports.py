@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ragbench.clean import clean
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.state import RunState
+from pytest_ragbench.version import VERSION
 
 if TYPE_CHECKING:
     from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
@@ -154,8 +156,6 @@ def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
     """Who runs what."""
     import platform
 
-    from pytest_ragbench import __version__
-    from pytest_ragbench.clean import clean
     from pytest_ragbench.judge.rendering import prompt_versions
     from pytest_ragbench.model.report import RunInfo
     from pytest_ragbench.report.revision import revision
@@ -163,7 +163,7 @@ def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
     return RunInfo(
         id=state.run_id,
         started=started,
-        ragbench=__version__,
+        ragbench=VERSION,
         pytest=pytest.__version__,
         python=platform.python_version(),
         platform=sys.platform,

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragbench.clean import clean
 from pytest_ragbench.config_files import Tree, find_directory
+from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.options import OPTIONS, setting_variables
 from pytest_ragbench.plugin.options import given_settings
@@ -104,8 +106,6 @@ class RunState:
             return self._settings
 
     def _load(self) -> Settings:
-        from pytest_ragbench.garbage import uncollected
-
         with uncollected():
             from pytest_ragbench.settings import load_settings
 
@@ -283,7 +283,6 @@ class RunState:
     def describe(self) -> str:
         """Judge, embedder, service and store in one line."""
         from pytest_ragbench import building
-        from pytest_ragbench.clean import clean
         from pytest_ragbench.model.redis_url import shown as store_shown
 
         settings = self.settings

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.choosing import files_not_chosen
 from pytest_ragbench.plugin.collected import Missing, collected_of
+from pytest_ragbench.plugin.gating import gates_of
 from pytest_ragbench.plugin.outcomes import PhaseOutcome
+from pytest_ragbench.plugin.preflight import run_preflight
 from pytest_ragbench.plugin.reports import Reports, run_info
 from pytest_ragbench.plugin.state import RunState
 
@@ -85,12 +88,8 @@ class RunResults:
             self.state.check_recording()
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
-        from pytest_ragbench.plugin.gating import gates_of
-
         self._gates = gates_of(self.config, self.state)
         self._reports = Reports(self.config, self.state, self._started)
-        from pytest_ragbench.plugin.preflight import run_preflight
-
         self._preflight = run_preflight(self.config, self.state, EXIT_UNSCORED)
         self._show_progress()
 
@@ -228,8 +227,6 @@ class RunResults:
         if not any((self._totals, self._gates, self._worse, self._reports)):
             return
         run = self._report(int(session.exitstatus))
-        from pytest_ragbench.garbage import uncollected
-
         with (
             uncollected() if self._kept is not None else nullcontext()
         ):  # of thousands of results none is garbage

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_ragbench import __version__
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.verdicts import undecided
 from pytest_ragbench.model.errors import UsageError
@@ -18,6 +17,7 @@ from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.summary import Summary
 from pytest_ragbench.report.totals import Totals
 from pytest_ragbench.report.usage import sums_of
+from pytest_ragbench.version import VERSION
 
 _OK, _FAILED, _INTERRUPTED, _INTERNAL, _USAGE, _NO_TESTS, _UNSCORED = 0, 1, 2, 3, 4, 5, 8
 _OF_GATES = (_FAILED, 9, 10)
@@ -95,7 +95,7 @@ def merge(
         run=replace(
             first,
             id=uuid.uuid4().hex,
-            ragbench=__version__,
+            ragbench=VERSION,
             shards=tuple(shard.name for shard in shards),
         ),
         results=tuple(results),

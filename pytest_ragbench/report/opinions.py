@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from pytest_ragbench import statistics
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UndefinedScore
 from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, ScoreRecord, TestRecord
@@ -107,18 +108,14 @@ def _shown(value: float | None) -> str:
 
 
 def _alpha(rows: list[list[float | None]]) -> float | None:
-    from pytest_ragbench.statistics.agreement import krippendorff_alpha
-
     try:
-        return krippendorff_alpha(rows, level="interval")
+        return statistics.krippendorff_alpha(rows, level="interval")
     except UndefinedScore:
         return None
 
 
 def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | None:
     """Of the verdicts: whether each judge's score meets the threshold."""
-    from pytest_ragbench.statistics.agreement import cohen_kappa
-
     verdicts: list[list[bool | None]] = [[], []]
     for one, two, text in zip(*rows, limits, strict=True):
         if one is None or two is None or text is None:
@@ -129,7 +126,7 @@ def _kappa(rows: list[list[float | None]], limits: list[str | None]) -> float | 
         for column, value in zip(verdicts, (one, two), strict=True):
             column.append(limit.met(value))
     try:
-        return cohen_kappa(verdicts[0], verdicts[1], levels=(False, True))
+        return statistics.cohen_kappa(verdicts[0], verdicts[1], levels=(False, True))
     except UndefinedScore:
         return None
 

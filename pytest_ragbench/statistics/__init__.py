@@ -13,5 +13,25 @@
 ==============  =========================================================================
 
 ``bounds`` and ``percentile`` import numpy and scipy only where they compute, since rules are read in runs that never
-get so far.
+get so far. The measures of ``agreement`` are imported on first use for the same reason.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_ragbench.lazy import lazily
+
+if TYPE_CHECKING:
+    from pytest_ragbench.statistics.agreement import classification as classification
+    from pytest_ragbench.statistics.agreement import cohen_kappa as cohen_kappa
+    from pytest_ragbench.statistics.agreement import consistency as consistency
+    from pytest_ragbench.statistics.agreement import error_rate as error_rate
+    from pytest_ragbench.statistics.agreement import gwet_ac1 as gwet_ac1
+    from pytest_ragbench.statistics.agreement import krippendorff_alpha as krippendorff_alpha
+    from pytest_ragbench.statistics.agreement import latency as latency
+
+__getattr__ = lazily(
+    __name__,
+    agreement="classification cohen_kappa consistency error_rate gwet_ac1 krippendorff_alpha latency",
+)
