@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,7 +137,8 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     kind = kind_of(error)
     phase = call.when
     if error is not None and kind is not None:
-        _tidy(report, error, kind, item)
+        assert call.excinfo is not None
+        _tidy(report, call.excinfo, kind, item)
         if kind != "quality":
             # Neither xfail nor the call phase may hide an outage: ERROR, and <error> in JUnit.
             report.outcome = "failed"
@@ -187,29 +189,31 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     report.ragbench = outcome if state.is_controller else outcome.to_json()  # type: ignore[attr-defined]
 
 
-def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pytest.Item) -> None:
+def _tidy(
+    report: pytest.TestReport, raised: pytest.ExceptionInfo[BaseException], kind: str, item: pytest.Item
+) -> None:
     """Our message alone in the summary line; no frame of ours in the traceback; no control characters."""
-    longrepr = report.longrepr
+    longrepr, error = report.longrepr, raised.value
     crash = getattr(longrepr, "reprcrash", None)
-    traceback = getattr(longrepr, "reprtraceback", None)
-    if traceback is None:
+    shown = getattr(longrepr, "reprtraceback", None)
+    if shown is None:
         return
     message = clean(str(error)) or type(error).__name__
     name = f"{type(error).__module__}.{type(error).__qualname__}: "
     # The type tells one kind of error from another; a failure needs none, its first line stands alone.
     said = message if kind == "quality" else f"{type(error).__name__}: {message}"
     headline = said.partition("\n")[0]  # the message attribute in JUnit; the whole text stands in the element
-    last = traceback.reprentries[-1] if traceback.reprentries else None
-    hidden = str(getattr(traceback, "extraline", "") or "").startswith("All traceback entries are hidden")
+    last = shown.reprentries[-1] if shown.reprentries else None
+    hidden = str(getattr(shown, "extraline", "") or "").startswith("All traceback entries are hidden")
     if crash is None or hidden:  # a test without Python
         crash = ReprFileLocation(str(item.path), (item.location[1] or 0) + 1, headline)
     where = getattr(getattr(last, "reprfileloc", None), "path", "") or ""
-    if last is None or hidden or last.style == _UNREAD or _is_ours(where):
-        lines = [f"E   {line}" for line in said.splitlines()]
+    native = isinstance(last, ReprEntryNative)  # --tb=native: one entry for all frames, and for all causes
+    if last is None or hidden or native or last.style == _UNREAD or _is_ours(where):
+        frames = _frames(raised, item) if native and not hidden else []
+        lines = [*frames, *(f"E   {line}\n" for line in said.splitlines())]
         crash = ReprFileLocation(crash.path, crash.lineno, headline)
-        plain_traceback = ReprTraceback(
-            [ReprEntryNative([line + "\n" for line in lines])], None, style="native"
-        )
+        plain_traceback = ReprTraceback([ReprEntryNative(lines)], None, style="native")
         report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
         return
     crash.message = headline
@@ -221,6 +225,17 @@ def _tidy(report: pytest.TestReport, error: BaseException, kind: str, item: pyte
     ]
     if last.reprfileloc is not None and kind != "quality":
         last.reprfileloc.message = type(error).__name__
+
+
+def _frames(raised: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> list[str]:
+    """The test's part of a traceback as Python writes it."""
+    shown = [
+        (entry.frame.raw, entry.lineno + 1)
+        for entry in raised.traceback.cut(path=item.path)
+        if not entry.ishidden(raised) and not _is_ours(str(entry.path))
+    ]
+    found = traceback.StackSummary.extract(iter(shown)).format()
+    return ["Traceback (most recent call last):\n", *found] if found else []
 
 
 def _is_ours(path: str) -> bool:

@@ -122,7 +122,7 @@ class RunResults:
         self._begun = True
         if self._reports is not None:
             self._reports.open()
-            if self._reports.need_whole_run:
+            if self._reports and self._reports.need_whole_run:
                 from pytest_ragbench.report.kept import KeptResults
 
                 self._kept = KeptResults()

@@ -80,6 +80,34 @@ def test_the_three_kinds_of_bad_outcome(project: Project, mode: list[str]) -> No
     }
 
 
+def test_how_pytest_shows_a_run_changes_no_outcome(project: Project) -> None:
+    """More of pytest's options, and versions of it: ``benchmarks/pytest_options.py``."""
+    project.write(test_a_py=KINDS)
+    for options in (
+        ["--tb=native"],
+        ["--tb=native", "-n", "2"],
+        ["--tb=native", "--full-trace"],
+        ["--tb=line"],
+        ["-p", "no:terminal"],
+        ["-W", "error", "--import-mode=importlib", "--setup-show", "--capture=no"],
+    ):
+        result = project.run("--ragbench-json=out.json", *options)
+        assert result.ret == 1, options
+        assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str(), options
+        kinds = {record["test"].split("::")[1]: record["kind"] for record in project.report()["results"]}
+        assert list(map(kinds.get, ("test_quality", "test_judge", "test_usage", "test_undefined"))) == [
+            "quality",
+            "judge",
+            "usage",
+            "undefined",
+        ], options
+    text = project.run("--tb=native", "-k", "quality").stdout.str()
+    assert 'test_a.py", line 17, in test_quality' in text
+    assert "E   answer_correctness 0.20, wanted >=0.7: no such window" in text
+    assert "assertions/" not in text
+    assert "pluggy" not in text.partition("FAILURES")[2]
+
+
 @pytest.mark.parametrize(
     ("chosen", "code"),
     [
