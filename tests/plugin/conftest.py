@@ -68,7 +68,8 @@ class Project:
     def run(self, *args: str, fresh: bool = False, measured: bool = True) -> pytest.RunResult:
         """``pytest ARGS``; ``fresh``: by a Python that has imported nothing yet.
 
-        Coverage sees ``measured`` runs, unless they name a way to run: all of them would take minutes.
+        Coverage sees ``measured`` runs, unless they name a way to run: all of them would take minutes. Of a
+        test's parameters the first stands for all.
         """
         given = {arg.partition("=")[0] for arg in args}
         idle = [name for option, names in _NEEDED_WITH.items() if option not in given for name in names]
@@ -99,12 +100,18 @@ class Project:
 
 @pytest.fixture
 def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, outer_environment: Mapping[str, str]
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    outer_environment: Mapping[str, str],
+    request: pytest.FixtureRequest,
 ) -> Project:
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    coverage = {name: value for name, value in outer_environment.items() if name.startswith("COVERAGE_")}
+    coverage: Mapping[str, str] = {}
+    parameters = getattr(request.node, "callspec", None)
+    if parameters is None or not any(parameters.indices.values()):
+        coverage = {name: value for name, value in outer_environment.items() if name.startswith("COVERAGE_")}
     return Project(pytester, monkeypatch, coverage)
 
 

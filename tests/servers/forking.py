@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,7 +29,12 @@ class ForkedRun:
         self.args = argv
         self._connection = connection
         self._said = connection.makefile("rb", buffering=0)
-        self.pid = int(self._said.readline())
+        try:
+            self.pid = int(self._said.readline())
+        except BaseException:
+            self._said.close()
+            connection.close()
+            raise
 
     def wait(self, timeout: float | None = None) -> int:
         if not select.select([self._said], [], [], timeout)[0]:
@@ -48,13 +54,17 @@ class ForkServer:
     def __init__(self) -> None:
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind("")  # a name that the system gives
-        self._listener.listen(64)
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("fork_server.py")), str(self._listener.fileno())],
-            env=self.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[self._listener.fileno()],
-        )  # fmt: skip
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind("")  # a name that the system gives
+            listener.listen(64)
+            self._name = listener.getsockname()
+            # The socket is the server's alone from here: who asks a server that has ended is refused at once.
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("fork_server.py")), str(listener.fileno())],
+                env=self.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors,
+                pass_fds=[listener.fileno()],
+            )  # fmt: skip
         atexit.register(self.close)
 
     def serves(self, env: Mapping[str, str]) -> bool:
@@ -64,21 +74,34 @@ class ForkServer:
     def start(
         self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: int, stderr: int
     ) -> ForkedRun:
-        """``python -m pytest ARGV``; the outputs are open files' numbers."""
+        """``python -m pytest ARGV``; the outputs are open files' numbers.
+
+        Raises:
+            RuntimeError: the server has ended, with what it said.
+        """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(self._listener.getsockname())
-        told = json.dumps({"argv": list(argv), "cwd": str(cwd), "env": dict(env)}).encode()
-        sent = socket.send_fds(connection, [told], [stdout, stderr])
-        connection.sendall(told[sent:])
-        connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(240)  # a server that could not start has said why on standard error
-        return ForkedRun(argv, connection)
+        try:
+            connection.connect(self._name)
+            told = json.dumps({"argv": list(argv), "cwd": str(cwd), "env": dict(env)}).encode()
+            sent = socket.send_fds(connection, [told], [stdout, stderr])
+            connection.sendall(told[sent:])
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(240)
+            return ForkedRun(argv, connection)
+        except (OSError, ValueError) as error:
+            connection.close()
+            raise RuntimeError(f"the server of forked runs has ended:\n{self._last_words()}") from error
+
+    def _last_words(self) -> str:
+        self._process.wait(60)
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")
 
     def close(self) -> None:
-        self._listener.close()
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
+        self._errors.close()
 
 
 def _at_start(env: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Project, project
-from tests.servers.forking import fork_server
+from tests.servers.forking import ForkServer, fork_server
 
 __all__ = ["project"]
 
@@ -60,3 +60,22 @@ def test_it_starts_as_any_other(
             file.unlink()
     assert found[0] == found[1]
     assert len(found[1]) == (2 if how else 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each run starts from nothing")
+def test_a_package_that_cannot_be_imported_fails_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, start = tmp_path / "broken" / "pytest_ragbench", tmp_path / "start"
+    package.mkdir(parents=True)
+    start.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('half written')")
+    (start / "sitecustomize.py").write_text(f"import sys\nsys.path.insert(1, {str(package.parent)!r})")
+    monkeypatch.setenv("PYTHONPATH", str(start))
+    server = ForkServer()
+    try:
+        for _ in range(2):  # a run that is asked for while the server starts, and one when it has ended
+            with pytest.raises(RuntimeError, match="RuntimeError: half written"):
+                server.start(["--version"], cwd=tmp_path, env=dict(os.environ), stdout=1, stderr=2)
+    finally:
+        server.close()
