@@ -78,6 +78,9 @@ class Expectations(BaseModel):
     max_latency: float | None = Field(
         default=None, gt=0, le=3600, description="Seconds that the service may take."
     )
+    max_first_token: float | None = Field(
+        default=None, gt=0, le=3600, description="Seconds until a streamed answer may begin."
+    )
     cites: Texts | None = Field(
         default=None,
         description="Ids of chunks that the answer refers to: by the id, or by [n] for the n-th chunk.",
@@ -114,7 +117,8 @@ def assert_expected(sample: RagSample, **wanted: Any) -> None:
     ----------
     wanted
         Fields of :class:`Expectations`: ``contains``, ``contains_any``, ``not_contains``, ``equals``, ``regex``,
-        ``not_regex``, ``max_latency`` (seconds), ``cites``, ``retrieves``, ``abstains``, ``json_path``.
+        ``not_regex``, ``max_latency``, ``max_first_token`` (seconds), ``cites``, ``retrieves``, ``abstains``,
+        ``json_path``.
 
     Raises
     ------
@@ -197,7 +201,24 @@ def _max_latency(sample: RagSample, wanted: float) -> Iterator[str]:
     if sample.latency is None:
         raise UsageError(f"max_latency for sample {sample.label} needs a latency, which was not measured")
     if sample.latency > wanted:
-        yield f"the answer took {sample.latency:.2f} s, wanted at most {wanted:g} s"
+        yield f"the answer took {sample.latency:.2f} s, wanted at most {wanted:g} s{_how_measured(sample)}"
+
+
+def _max_first_token(sample: RagSample, wanted: float) -> Iterator[str]:
+    if sample.first_token is None:
+        raise UsageError(
+            f"max_first_token for sample {sample.label} needs a streamed answer, and this one came as a whole"
+        )
+    if sample.first_token > wanted:
+        took = f"the answer began after {sample.first_token:.2f} s"
+        yield f"{took}, wanted at most {wanted:g} s{_how_measured(sample)}"
+
+
+def _how_measured(sample: RagSample) -> str:
+    """What a reader has to know of a latency."""
+    said = [f"one of {sample.at_once} questions at a time"] if (sample.at_once or 1) > 1 else []
+    said += ["of a stored answer"] if sample.cached else []
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _ids(sample: RagSample, what: str) -> tuple[str, ...]:
@@ -265,6 +286,7 @@ _CHECKS: dict[str, Any] = {
     "regex": _regex,
     "not_regex": _not_regex,
     "max_latency": _max_latency,
+    "max_first_token": _max_first_token,
     "cites": _cites,
     "retrieves": _retrieves,
     "abstains": _abstains,

@@ -117,6 +117,11 @@ class Sent:
 class Sender(Protocol):
     """Makes one request: waits for a slot, bounds its time, retries what can heal, counts it."""
 
+    @property
+    def at_once(self) -> int:
+        """The most requests that the provider was seen to have at a time during the last one, it included."""
+        ...
+
     async def __call__(self, attempt: Callable[[], Awaitable[Sent]], /) -> Sent: ...
 
 
@@ -154,6 +159,8 @@ class Fetched(Generic[T]):
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False
+    took: float | None = None
+    """Of a stored reply: the seconds that it took when it was asked for; None: not known, or not stored."""
 
 
 class Adapters:

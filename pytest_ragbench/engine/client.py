@@ -62,7 +62,7 @@ class RemoteCoordinator:
             self._tell("publish", digest, None, None)
 
     async def enter(self, attempt: Attempt) -> Permit:
-        return Permit(await self._ask("enter", _portable(attempt)))
+        return Permit(*await self._ask("enter", _portable(attempt)))
 
     async def leave(self, permit: Permit, outcome: Outcome) -> float:
         if outcome.heals and not outcome.last:  # only a retry needs to know
@@ -146,7 +146,7 @@ class RemoteCoordinator:
         if done.cancelled() or done.exception() is not None:
             return
         if operation == "enter":
-            self._tell("leave", done.result(), tuple(Outcome("cancelled")))
+            self._tell("leave", done.result()[0], tuple(Outcome("cancelled")))
         elif done.result() is None:
             self.publish(arguments[0], None)
 

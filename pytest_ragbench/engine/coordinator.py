@@ -102,6 +102,8 @@ class Permit(NamedTuple):
     """Leave to send one request; to be handed back with :meth:`Coordinator.leave`."""
 
     number: int
+    at_once: int = 1
+    """Requests to the same provider that are under way, this one included."""
 
 
 class Event(NamedTuple):

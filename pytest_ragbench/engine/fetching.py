@@ -19,7 +19,7 @@ from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price, Prices
 from pytest_ragbench.engine.recording import Recorder
 from pytest_ragbench.engine.running import Running
-from pytest_ragbench.engine.sending import CountingSender
+from pytest_ragbench.engine.sending import CountingSender, UnderWay
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.model.scores import Usage
 
@@ -54,6 +54,7 @@ class Fetcher:
         self._sleep = sleep
         self._clock = clock
         self._stored_in_a_row = _WARM
+        self._under_way = UnderWay()
 
     @property
     def is_warm(self) -> bool:
@@ -102,7 +103,7 @@ class Fetcher:
             silent = found is not None and self._recorder is None
             elsewhere = found is None and got.paid_in_run
             kept_for.append(Receipt(digest, found is not None, None if silent else note, elsewhere))
-        return found or Fetched(value, cached=True)
+        return found or Fetched(value, cached=True, took=got.duration)
 
     def take_over(self, taken: Sequence[Receipt]) -> bool:
         """See :meth:`pytest_ragbench.engine.core.Engine.take_over`; from any thread."""
@@ -252,6 +253,7 @@ class Fetcher:
             sleep=self._sleep,
             clock=self._clock,
             urgent=not looking_ahead.get(),
+            under_way=self._under_way,
         )
 
     def _handed_over(self, call: Call, usage: Usage) -> Usage:

@@ -121,7 +121,7 @@ class Permits:
             sums.calls += 1
         number = next(self._numbers)
         self._sending[number] = _Sending(attempt, provider, self._clock(), expected, reserved)
-        return Permit(number)
+        return Permit(number, sum(sent.provider is provider for sent in self._sending.values()))
 
     def leave(self, permit: Permit, outcome: Outcome) -> float:
         """As every coordinator, at once."""

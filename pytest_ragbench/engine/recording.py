@@ -30,6 +30,8 @@ from pytest_ragbench.secrets import Redactor, fingerprint
 
 T = TypeVar("T")
 
+MEASURED = ("latency", "first_token", "at_once")
+"""What is never twice the same of a reply of the system under test."""
 KINDS = ("rag", "judge", "embedding")
 _MARKER = re.compile(r"-[0-9a-f]{8}\b")
 
@@ -287,8 +289,9 @@ def _lasting(entry: Mapping[str, Any]) -> Any:
     """The reply without what is never twice the same."""
     reply = entry["reply"]
     if entry["kind"] == "rag" and isinstance(reply, dict):
-        return {name: value for name, value in reply.items() if name != "latency"}
-    return reply
+        return {name: value for name, value in reply.items() if name not in MEASURED}
+    # Of a function's reply: what it returned, and what was measured.
+    return reply[0] if entry["kind"] == "rag" and isinstance(reply, list) and reply else reply
 
 
 def _place(entry: Mapping[str, Any], identity: str) -> tuple[int, str, str]:

@@ -17,6 +17,24 @@ from pytest_ragbench.model.errors import BudgetError, Unscored, UsageError
 from pytest_ragbench.model.scores import Usage
 
 
+class UnderWay:
+    """The senders of one process that have a request out, by provider: each learns of those that come later."""
+
+    def __init__(self) -> None:
+        self._out: dict[str, set[CountingSender]] = {}
+
+    def enter(self, sender: CountingSender, provider: str, at_once: int) -> None:
+        """``at_once``: how many are out in all processes."""
+        out = self._out.setdefault(provider, set())
+        out.add(sender)
+        sender.at_once = max(at_once, len(out))
+        for other in out:
+            other.at_once = max(other.at_once, len(out))
+
+    def leave(self, sender: CountingSender, provider: str) -> None:
+        self._out[provider].discard(sender)
+
+
 class CountingSender:
     """The :class:`~pytest_ragbench.engine.calls.Sender` of one fetch; sums what the fetch took."""
 
@@ -31,6 +49,7 @@ class CountingSender:
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
         urgent: bool = True,
+        under_way: UnderWay | None = None,
     ) -> None:
         self._call = call
         self._coordinator = coordinator
@@ -40,6 +59,9 @@ class CountingSender:
         self._sleep = sleep
         self._clock = clock
         self._urgent = urgent
+        self._under_way = under_way or UnderWay()
+        self.at_once = 1
+        """The most requests that the provider was seen to have at a time during the last attempt, it included."""
         self.usage = Usage()
         self.duration = 0.0
         self.out = False
@@ -142,6 +164,7 @@ class _Retried:
         self.tries += 1
         sender.usage += Usage(1)
         sender.out = True
+        sender._under_way.enter(sender, sender._call.provider, permit.at_once)
         began = sender._clock()
         try:
             sent = await self._bounded()
@@ -157,6 +180,7 @@ class _Retried:
             raise
         finally:
             sender.out = False
+            sender._under_way.leave(sender, sender._call.provider)
         # Without the wait for a slot: latency is the service's.
         seconds = sender._clock() - began
         tokens = sent.prompt_tokens, sent.completion_tokens

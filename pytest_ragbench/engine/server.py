@@ -170,7 +170,7 @@ class _Worker:
             if self._gone:
                 await coordinator.leave(permit, Outcome("cancelled"))
             self._permits.add(permit.number)
-            return permit.number
+            return tuple(permit)
         if operation == "leave":
             self._permits.discard(arguments[0])
             return await coordinator.leave(Permit(arguments[0]), Outcome(*arguments[1]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_ragbench.gates.rules import Rule
+from pytest_ragbench.gates.rules import TIMES, Rule
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale
@@ -61,9 +61,10 @@ class Asked:
     must_pass: bool = False
     cluster: str | None = None
     relevant: tuple[str, ...] = ()
-    latency: float | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by the names of :data:`TIMES`."""
     fresh: bool = False
-    """The latency was measured in this run."""
+    """They were measured in this run."""
 
     @property
     def language(self) -> str:
@@ -244,8 +245,8 @@ class Observations:
 
     def sample(self, rule: Rule) -> Sample:
         """What ``rule`` is about."""
-        if rule.quantity == "latency":
-            return self._latencies(rule)
+        if rule.quantity in TIMES:
+            return self._times(rule)
         named = None if rule.quantity in ("pass_rate", "must_pass", "error_rate") else rule.quantity
         chosen = [
             entry
@@ -315,8 +316,10 @@ class Observations:
             )
         # A latency from the store is that of an earlier run, so one measured now replaces it.
         fresh = not question.cached
-        if question.latency is not None and (known.latency is None or (fresh and not known.fresh)):
-            known.latency, known.fresh = question.latency, fresh
+        if question.latency is not None and (not known.times or (fresh and not known.fresh)):
+            times = {name: getattr(question, name) for name in TIMES}
+            known.times = {name: seconds for name, seconds in times.items() if seconds is not None}
+            known.fresh = fresh
         return key
 
     def _entries(self, score: ScoreRecord, key: Key, labels: Mapping[str, Key], test: str) -> Iterator[Entry]:
@@ -357,12 +360,12 @@ class Observations:
             else:
                 self.costs.append(score.usage.cost)
 
-    def _latencies(self, rule: Rule) -> Sample:
+    def _times(self, rule: Rule) -> Sample:
         found = Sample()
         for key, asked in self.asked.items():
-            if asked.latency is not None and self._in_subset(rule, key, None):
-                found.values[key] = asked.latency
-        # Without any latency nothing was measured, which is said as that and not as missing questions.
+            if rule.quantity in asked.times and self._in_subset(rule, key, None):
+                found.values[key] = asked.times[rule.quantity]
+        # Without any time nothing was measured, which is said as that and not as missing questions.
         for ended in self._ended if found.values else ():
             for key in ended.keys:
                 if key not in found.values and self._in_subset(rule, key, None):

@@ -7,7 +7,8 @@
 ``faithfulness p10 >= 0.5``, ``latency p95 <= 2``      a percentile (also ``median``, ``min``, ``max``)
 ``faithfulness pass_rate >= 0.9``                      the share of scores that met the tests' own thresholds
 ``faithfulness no worse than baseline by more than .02``  against another run, question by question
-``pass_rate``, ``error_rate``, ``latency``, ``cost``   of the run, or of the part in brackets
+``pass_rate``, ``error_rate``, ``cost``                of the run, or of the part in brackets
+``latency``, ``first_token``                           seconds of answers, and until streamed ones begin
 ``must_pass``                                          every question that is marked so passes
 =====================================================  ====================================================
 """
@@ -30,9 +31,13 @@ OF_RUN: Mapping[str, Scale] = {
     "pass_rate": Scale("pass_rate"),
     "error_rate": Scale("error_rate", direction="lower"),
     "latency": Scale("latency", high=math.inf, direction="lower"),
+    "first_token": Scale("first_token", high=math.inf, direction="lower"),
     "cost": Scale("cost", high=math.inf, direction="lower"),
 }
 """Quantities besides metrics: shares of questions, seconds, US dollars."""
+
+TIMES = ("latency", "first_token")
+"""Those that are measured of each answer."""
 
 SUBSETS = ("tag", "lang", "file", "tier", "test", "metric", "session")
 
@@ -184,7 +189,7 @@ def parse_rule(text: str, scale_of: ScaleOf = registered_scale) -> Rule:
     if not rest:
         raise UsageError(f"{written!r}: the rule is missing; {_HELP}")
     if found := _BASELINE.fullmatch(rest):
-        if quantity in OF_RUN and quantity not in {"pass_rate", "latency"}:
+        if quantity in OF_RUN and quantity not in {"pass_rate", *TIMES}:
             raise UsageError(f"{written!r}: {quantity} has no value a question, so it can't be paired")
         return Rule(written, quantity, "baseline", scale, subset, margin=float(found["margin"] or 0))
     return _limited(written, quantity, scale, subset, rest)

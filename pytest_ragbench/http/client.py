@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -39,6 +40,8 @@ class HttpReply:
     charset: str | None
     complete: bool = True
     """False where the body was longer than allowed, and cut there."""
+    arrivals: tuple[tuple[int, float], ...] = ()
+    """Of a stream: how much of the body was there at which time of :func:`time.monotonic`."""
 
     def text(self) -> str:
         """The body by its declared charset; what does not fit is replaced."""
@@ -50,6 +53,17 @@ class HttpReply:
     @property
     def ok(self) -> bool:
         return 200 <= self.status < 300
+
+
+STREAMS = (
+    "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl",
+    "application/x-jsonlines",
+)  # fmt: skip
+"""Content types of replies that come piece by piece."""
+
+
+def is_stream(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() in STREAMS
 
 
 class HttpError(Exception):
@@ -201,11 +215,20 @@ async def _received(response: aiohttp.ClientResponse, max_bytes: int) -> HttpRep
     # An error page can be of any size, and only its beginning is shown.
     limit = max_bytes if 200 <= response.status < 300 else _MAX_ERROR_BYTES
     body = bytearray()
+    arrivals: list[tuple[int, float]] = []
+    streamed = is_stream(response.headers.get("Content-Type", ""))
     # Piece by piece: Content-Length may be missing, or lie, and gzip may unpack to gigabytes.
     async for piece in response.content.iter_any():
         body += piece
+        if streamed:
+            arrivals.append((len(body), time.monotonic()))
         if len(body) > limit:
             break
     return HttpReply(
-        response.status, response.headers, bytes(body[:limit]), response.charset, len(body) <= limit
+        response.status,
+        response.headers,
+        bytes(body[:limit]),
+        response.charset,
+        len(body) <= limit,
+        tuple(arrivals),
     )

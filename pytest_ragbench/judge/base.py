@@ -139,6 +139,8 @@ class Answered(Generic[R]):
     usage: Usage = field(default_factory=Usage)
     duration: float = 0.0
     cached: bool = False
+    took: float | None = None
+    """Of a stored reply: the seconds that it took when it was asked for; None: not known, or not stored."""
     votes: int = 1
     said: tuple[str, ...] = ()
     """The texts that came, in their order; empty of a judge that sends none."""

@@ -109,7 +109,9 @@ class CallableJudge:
             scope="none" if key is None else "run" if task.fresh else "store",
         )
         got = await self._engine.fetch(call, talk.read, send=send)
-        return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
+        return Answered(
+            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took, said=got.value.said
+        )
 
     async def _call(self, turn: Turn[Any]) -> RawReply:
         messages = [dict(message) for message in turn.messages]  # the function may change its own

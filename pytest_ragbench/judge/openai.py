@@ -132,7 +132,9 @@ class ChatJudge:
         got = await self._engine.fetch(
             call, talk.read, following=following, send=self._own_sending(call, following)
         )
-        return Answered(got.value.reply, self.name, got.usage, got.duration, got.cached, said=got.value.said)
+        return Answered(
+            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took, said=got.value.said
+        )
 
     def _own_sending(
         self, call: Call, following: Callable[[Sequence[Any]], ChatRequest | None]

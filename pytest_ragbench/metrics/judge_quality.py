@@ -196,20 +196,32 @@ async def judge_latency(
 ) -> Score:
     """Seconds of a judge's reply, mean or 95th percentile; retries and stored replies left out. Lower is better.
 
+    Where all replies are stored, it is the seconds that they took when they were asked for; the reason says so, and
+    ``details`` hold their number as ``n_stored``.
+
     ``items``: samples, scored by ``by``; or seconds.
     """
+    stored: list[float] = []
     if _are_samples(items):
         outcomes = await tools.score_samples(by or "", items, options or {})
         # Without stored replies, which take no time and would flatter the judge.
         seconds = [duration for outcome in outcomes for duration in outcome.durations]
+        if not seconds:
+            stored = [duration for outcome in outcomes for duration in outcome.stored_durations]
     else:
         seconds = [float(item) for item in items]
-    if not seconds:
-        raise UndefinedScore("judge_latency: no call was made, all replies were stored", code="no_calls")
-    found = statistics.latency(seconds)
+    if not seconds and not stored:
+        raise UndefinedScore(
+            "judge_latency: no call was made, and how long the stored replies took is not known",
+            code="no_calls",
+        )
+    found = statistics.latency(seconds or stored)
+    reason = (
+        f"{len(seconds)} replies" if seconds else f"{len(stored)} stored replies, when they were asked for"
+    )
     return tools.score(
-        NOBODY, getattr(found, stat), reason=f"{len(seconds)} replies", mean=found.mean, p95=found.p95,
-        n_items=len(seconds),
+        NOBODY, getattr(found, stat), reason=reason, mean=found.mean, p95=found.p95,
+        n_items=len(seconds or stored), n_stored=len(stored),
     )  # fmt: skip
 
 

@@ -48,6 +48,11 @@ class SampleOutcome:
         """Seconds of each reply that was not stored."""
         return [seconds for tools in self.used for seconds in tools.durations]
 
+    @property
+    def stored_durations(self) -> list[float]:
+        """Seconds that each stored reply took when it was asked for, where that is known."""
+        return [seconds for tools in self.used for seconds in tools.stored_durations]
+
 
 class SampleScorer(Protocol):
     """Scores samples by another metric. Handed in, since metrics know nothing of votes and panels."""
@@ -92,6 +97,8 @@ class Tools:
     """Ask each task in this run, whatever earlier runs stored."""
     durations: list[float] = field(default_factory=list)
     """Seconds of each reply that was not stored."""
+    stored_durations: list[float] = field(default_factory=list)
+    """Seconds that each stored reply took when it was asked for, where that is known."""
     replies: list[JudgeReply] = field(default_factory=list)
     scorer: SampleScorer | None = None
     """Of metrics that watch their judge at another metric."""
@@ -141,9 +148,11 @@ class Tools:
             # Far above the votes that metrics number themselves: no repeat meets a vote's stored reply.
             task = again(task, task.vote + 1000 * self.repeat)
         answered = await judge.ask(task)
-        # How long a stored reply once took says nothing of this run's judge.
+        # Apart: how long a stored reply once took says little of this run's judge.
         if not answered.cached:
             self.durations.append(answered.duration)
+        elif answered.took is not None:
+            self.stored_durations.append(answered.took)
         self.usage += answered.usage
         self.duration += answered.duration
         self.asked += 1
@@ -162,6 +171,7 @@ class Tools:
         self.asked += other.asked
         self.stored += other.stored
         self.durations += other.durations
+        self.stored_durations += other.stored_durations
         self.replies += other.replies
         self.embedded = self.embedded or other.embedded
         for name, votes in other.judges.items():

@@ -174,6 +174,10 @@ class SampleRecord(Part):
     line: int | None = None
     latency: float | None = None
     """seconds that the answer took"""
+    first_token: float | None = None
+    """seconds until the first piece of a streamed answer; null: it came as a whole"""
+    at_once: int | None = None
+    """the most questions that were under way at a time while this one was answered; null: not known"""
     cached: bool = False
     """true: the answer came from the store"""
 
@@ -196,6 +200,9 @@ class QuestionRecord(Part):
     line: int | None = None
     latency: float | None = None
     """seconds; null: not answered"""
+    first_token: float | None = None
+    """seconds; null: not streamed"""
+    at_once: int | None = None
     cached: bool = False
 
 

@@ -138,6 +138,11 @@ class RagSample:
         ``"en"``, ``"ru"``, ``"ja"`` ...; guessed from the texts where it is not given.
     latency
         Seconds that the RAG system took (successful attempt only).
+    first_token
+        Seconds until the first piece of a streamed answer came; None where it came as a whole.
+    at_once
+        The most questions that the RAG system was seen to have at a time while it answered this one, which counts;
+        None: not known.
     cached
         True where the answer was not asked for again.
 
@@ -168,6 +173,8 @@ class RagSample:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     location: Location | None = None
     latency: float | None = None
+    first_token: float | None = None
+    at_once: int | None = None
     cached: bool = False
 
     def __post_init__(self) -> None:

@@ -98,7 +98,8 @@ def pytest_collection_modifyitems(
             from pytest_ragbench.plugin.tiers import select
 
             select(config, items)
-        return (yield)
+        yield
+    config.stash[STATE].look_at_latency(items)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -69,6 +69,14 @@ def check_gates(config: pytest.Config, state: RunState) -> str:
     return ""
 
 
+def gates_latency(config: pytest.Config, state: RunState) -> bool:
+    """Whether a gate is about how long answers take."""
+    from pytest_ragbench.gates.rules import TIMES
+
+    configured = () if _only_typed(config) or not state.is_configured else state.settings.gates
+    return any(rule.strip().startswith(TIMES) for rule in (*configured, *_typed(config)))
+
+
 class _RegisteredLater(Exception):
     """A gate is about a metric that a ``conftest.py`` below the start of the run seems to register."""
 

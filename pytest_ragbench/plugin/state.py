@@ -66,6 +66,8 @@ class RunState:
         """With ``--ragbench-mutate``, what passed in this process."""
         self.trials: list[dict[str, Any]] = []
         """What became of its variants."""
+        self.is_timed = False
+        """Latency is asserted: questions are asked one at a time, or as many as is configured for that."""
         self._reception: Reception | None = None
         self._temporary: Path | None = None
 
@@ -208,7 +210,30 @@ class RunState:
                     controller=self._controller(),
                     on_warning=self._warnings.append,
                 )
+                self._limit_questions()
             return self._engine
+
+    def look_at_latency(self, items: Sequence[pytest.Item]) -> None:
+        """Questions are asked one at a time where a test or a gate of the run is about how long answers take."""
+        from pytest_ragbench.plugin.collected import has_questions
+
+        if not any(map(has_questions, items)):
+            return
+        from pytest_ragbench.plugin.gating import gates_latency
+        from pytest_ragbench.plugin.timing import asserts_latency
+
+        with suppress(RagbenchError):  # which is said as soon as the settings are wanted
+            self.is_timed = asserts_latency(items) or gates_latency(self.config, self)
+        if self._engine is not None:
+            self._limit_questions()
+
+    def _limit_questions(self) -> None:
+        rag = self.settings.rag
+        if self.is_timed and rag.latency_concurrency < rag.max_concurrency and self._engine is not None:
+            from pytest_ragbench.engine.limits import limits_of
+
+            alone = rag.model_copy(update={"max_concurrency": rag.latency_concurrency})
+            self._engine.set_limits("rag", limits_of(alone))
 
     @property
     def live_engine(self) -> Engine | None:

@@ -70,6 +70,7 @@ def _one_answer(case: Case) -> Callable[..., None]:
         check_sample(case, rag_sample)
 
     check.ragbench_plan = Plan((Ask(case.test.thresholds, with_question=True),))  # type: ignore[attr-defined]
+    check.ragbench_timed = case.asserts_latency  # type: ignore[attr-defined]
     return check
 
 

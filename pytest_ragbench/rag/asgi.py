@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from email.message import Message
@@ -14,7 +15,7 @@ import yarl
 
 from pytest_ragbench.engine.calls import Sender
 from pytest_ragbench.extensions import imported
-from pytest_ragbench.http.client import HttpReply
+from pytest_ragbench.http.client import HttpReply, is_stream
 from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
@@ -154,6 +155,7 @@ class _Response:
         self.status = 0
         self.headers: Message = Message()
         self._body = bytearray()
+        self._arrivals: list[tuple[int, float]] = []
 
     async def take(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -162,12 +164,16 @@ class _Response:
                 self.headers[bytes(name).decode("latin-1")] = bytes(value).decode("latin-1")
         elif message["type"] == "http.response.body":
             self._body += message.get("body", b"")
+            self._arrivals.append((len(self._body), time.monotonic()))
 
     def reply(self, max_bytes: int) -> HttpReply:
         body = bytes(self._body)
         charset = self.headers.get_content_charset()
         headers = {name.title(): value for name, value in self.headers.items()}
-        return HttpReply(self.status, headers, body[:max_bytes], charset, len(body) <= max_bytes)
+        arrivals = self._arrivals if is_stream(headers.get("Content-Type", "")) else ()
+        return HttpReply(
+            self.status, headers, body[:max_bytes], charset, len(body) <= max_bytes, tuple(arrivals)
+        )
 
 
 class _Lifespan:

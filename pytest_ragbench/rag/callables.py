@@ -57,7 +57,8 @@ class CallableRetriever:
         """Call the function; see :class:`~pytest_ragbench.rag.Retriever`."""
 
         async def send(sender: Sender) -> Any:
-            return (await sender(lambda: self._attempt(question))).payload
+            answer, latency = (await sender(lambda: self._attempt(question))).payload
+            return answer, {"latency": latency, "at_once": sender.at_once}
 
         call = Call(
             kind="rag",
@@ -69,8 +70,8 @@ class CallableRetriever:
             scope="none",
         )
         fetched = await self._engine.fetch(call, self._read, send=send)
-        found, latency = fetched.value
-        return sample_from(question, **{"latency": latency, **found})
+        found, how = fetched.value
+        return sample_from(question, **{**how, **found})
 
     async def _attempt(self, question: Question) -> Sent:
         started = time.monotonic()
@@ -88,10 +89,11 @@ class CallableRetriever:
             ) from error
         return Sent((answer, time.monotonic() - started))
 
-    def _read(self, payload: tuple[Any, float]) -> tuple[dict[str, Any], float]:
-        answer, latency = payload
+    def _read(self, payload: tuple[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        answer, how = payload
         try:
-            return self._columns(answer), latency
+            # Recordings of earlier versions hold the seconds alone.
+            return self._columns(answer), how if isinstance(how, dict) else {"latency": how}
         except BadReply as problem:
             raise EndpointError(f"{self.name}: {problem}", code="bad_reply", raw=repr(answer)) from None
 
@@ -130,6 +132,7 @@ def _listed(contexts: Any) -> Any:
 
 _COLUMNS = (
     *COLUMNS, "reference", "reference_contexts", "relevant_ids", "relevant_urls", "lang", "latency",
+    "first_token",
 )  # fmt: skip
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ragbench.http.client import STREAMS
 from pytest_ragbench.questions.encodings import marked
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader
-from pytest_ragbench.rag.sse import assembled, events, json_lines, loaded
+from pytest_ragbench.rag.sse import assembled, loaded, pieces
 
 _META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w:-]+)""", re.IGNORECASE)
 _HTML = re.compile(
@@ -18,7 +19,6 @@ _HTML = re.compile(
 _PLAIN = (
     "", "text/plain", "text/markdown", "text/x-markdown", "application/octet-stream", "binary/octet-stream",
 )  # fmt: skip
-_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 
 
 def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool = True) -> str:
@@ -59,10 +59,8 @@ def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
     content_type, text = str(payload["content_type"]), str(payload["text"])
     if not text.strip() and content_type != "text/plain":
         raise BadReply("the body is empty")
-    if content_type == "text/event-stream":
-        return reader.read(assembled(events(text)))
-    if content_type in _LINES:
-        return reader.read(assembled(json_lines(text)))
+    if content_type in STREAMS:
+        return reader.read(assembled(pieces(text, content_type)))
     value, problem = _json(text)
     # Some services send JSON as text/plain, so what is not declared is tried as well.
     declared = content_type == "application/json" or content_type.endswith("+json")

@@ -12,7 +12,7 @@ from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.decoding import read_reply
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader, found_in
-from pytest_ragbench.rag.service import Sending, Service, bad_reply
+from pytest_ragbench.rag.service import Sending, Service, bad_reply, measured
 from pytest_ragbench.rag.sessions import turns_before
 from pytest_ragbench.rag.target import target_of
 from pytest_ragbench.secrets import Redactor, Secret, fingerprint, is_secret_name
@@ -143,16 +143,16 @@ class HttpRetriever:
             scope=self._scope,
         )
         fetched = await self._engine.fetch(call, self._read, send=self._own_sending(sending))
-        reply, latency = fetched.value
-        return sample_from(question, **found_in(reply), latency=latency, cached=fetched.cached)
+        reply, how = fetched.value
+        return sample_from(question, **found_in(reply), **how, cached=fetched.cached)
 
     def _own_sending(self, sending: Sending) -> Callable[[Sender], Awaitable[Any]] | None:
         """What sends in the place of the adapter, where only this process can."""
         return None
 
-    def _read(self, payload: Any) -> tuple[Reply, float]:
+    def _read(self, payload: Any) -> tuple[Reply, dict[str, Any]]:
         try:
-            return read_reply(payload, self._reader), float(payload["latency"])
+            return read_reply(payload, self._reader), measured(payload)
         except BadReply as problem:
             message = bad_reply(self.name, self._redact(str(problem)), payload)
             raise EndpointError(message, code="bad_reply", raw=str(payload["text"])) from None

@@ -16,12 +16,14 @@ import yarl
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
+from pytest_ragbench.engine.recording import MEASURED
 from pytest_ragbench.http.api import is_retryable
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.decoding import decoded
 from pytest_ragbench.rag.mapping import BadReply
+from pytest_ragbench.rag.sse import first_token
 from pytest_ragbench.secrets import Redactor, Secret
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -103,8 +105,8 @@ class ServiceClient:
         self._redact = Redactor(service.secrets)
 
     async def ask(self, sending: Sending, sender: Sender) -> dict[str, Any]:
-        """The reply as it is stored: ``status``, ``content_type``, ``text`` (credentials masked), ``latency``
-        (seconds). It is mapped to an answer later, so that another mapping needs no new call.
+        """The reply as it is stored: ``status``, ``content_type``, ``text`` (credentials masked), and what was
+        measured (see :func:`measured`). It is mapped to an answer later, so that another mapping needs no new call.
 
         Raises
         ------
@@ -115,7 +117,7 @@ class ServiceClient:
         payload: dict[str, Any] = (
             await sender(lambda: self._attempt(sending["url"], sending["body"]))
         ).payload
-        return payload
+        return {**payload, "at_once": sender.at_once}
 
     async def _attempt(self, url: str, body: Any) -> Sent:
         name = self._service.name
@@ -143,7 +145,11 @@ class ServiceClient:
             raise EndpointError(
                 bad_reply(name, self._redact(problem_found), payload), code="bad_reply", raw=payload["text"]
             )
-        return Sent({**payload, "latency": time.monotonic() - started})
+        payload["latency"] = time.monotonic() - started
+        if reply.arrivals:
+            began = first_token(reply.body, payload["content_type"], reply.arrivals)
+            payload["first_token"] = None if began is None else began - started
+        return Sent(payload)
 
     async def _exchange(self, url: str, body: Any) -> HttpReply:
         """One request, and those that the service redirects it to."""
@@ -204,6 +210,11 @@ class ServiceClient:
         if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=wait)
         return EndpointError(message, code=f"http_{status}", raw=text)
+
+
+def measured(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stored reply says of how it came: ``latency``, ``first_token`` (seconds) and ``at_once``, where known."""
+    return {name: payload[name] for name in MEASURED if payload.get(name) is not None}
 
 
 def bad_reply(name: str, problem: str, payload: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,8 @@ from pytest_ragbench.rag.mapping import BadReply, reported_error
 _LINE_END = re.compile(r"\r\n|\n|\r")  # not str.splitlines: U+2028 and others may occur within a line
 # Events of these kinds report progress or sources; their texts are not part of the answer.
 _ASIDE = re.compile(r"status|progress|think|reason|tool|ping|log|debug|meta|retriev|source|citation|context")
+_ENDS = (re.compile(rb"\n"), re.compile(rb"\r?\n\r?\n|\r\r"))
+"""Of a line, and of an event."""
 _PARTS = ("delta", "token", "content", "text", "chunk")
 
 
@@ -38,6 +41,31 @@ def events(stream: str) -> Iterator[tuple[str, str]]:
 def json_lines(stream: str) -> Iterator[tuple[str, str]]:
     """One event for each line of a ``application/x-ndjson`` reply."""
     return (("", line) for line in _LINE_END.split(stream) if line.strip())
+
+
+def pieces(stream: str, content_type: str) -> Iterator[tuple[str, str]]:
+    """The events of a streamed reply of this content type."""
+    return events(stream) if content_type == "text/event-stream" else json_lines(stream)
+
+
+def first_token(body: bytes, content_type: str, arrivals: Sequence[tuple[int, float]]) -> float | None:
+    """When the first piece of the answer was there, on the clock of ``arrivals`` (bytes so far, time).
+
+    None where no event of the stream holds one.
+    """
+    ends = [0, *(match.end() for match in _ENDS[content_type == "text/event-stream"].finditer(body))]
+
+    def answers(size: int) -> bool:
+        # An event that is cut in the middle says nothing yet.
+        whole = body if size >= len(body) else body[: ends[bisect_right(ends, size) - 1]]
+        try:
+            # A first piece may be empty: in OpenAI's form it brings the role alone.
+            return bool(assembled(pieces(whole.decode("utf-8", "replace"), content_type))["answer"])
+        except BadReply:
+            return False
+
+    found = bisect_left(arrivals, True, key=lambda arrival: answers(arrival[0]))
+    return arrivals[found][1] if found < len(arrivals) else None
 
 
 def assembled(stream: Iterable[tuple[str, str]]) -> dict[str, Any]:

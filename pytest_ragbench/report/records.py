@@ -153,7 +153,8 @@ def _outcome(report: _Report, kind: str | None) -> Outcome:
 _OF_BOTH = ("id", "question", "lang", "tags", "must_pass", "session", "cluster")
 _OF_SAMPLES = (
     *_OF_BOTH, "answer", "contexts", "context_ids", "context_scores", "reference", "reference_contexts",
-    "context_urls", "relevant_urls", "should_abstain", "latency", "cached",
+    "context_urls", "relevant_urls", "should_abstain", "latency", "first_token",
+    "at_once", "cached",
 )  # fmt: skip
 _OF_SCORES = (
     "value", "reason", "error_message", "evidence_title", "judge", "embedder", "votes", "duration", "cached",
@@ -172,7 +173,7 @@ def question_record(question: Any) -> QuestionRecord:
     return QuestionRecord(
         **_fields(question, _OF_BOTH),
         relevant_ids=plain(relevant) if isinstance(relevant, Mapping) else None,
-        latency=plain(getattr(question, "latency", None)),
+        **{name: plain(getattr(question, name, None)) for name in ("latency", "first_token", "at_once")},
         cached=getattr(question, "cached", False),
         **_place(question),
     )

@@ -209,6 +209,11 @@ class RagSettings(Section):
     max_concurrency: int = Field(
         default=8, ge=1, description="Questions under way at once, of all workers together."
     )
+    latency_concurrency: int = Field(
+        default=1,
+        ge=1,
+        description="In place of max_concurrency in a run that asserts latency or has a gate for it.",
+    )
     requests_per_minute: int | None = Field(default=None, ge=1, description="Of all workers together.")
     max_bytes: int = Field(default=20_000_000, ge=1000, description="Of a reply; a longer one is an error.")
     retry: RetrySettings = RetrySettings()

@@ -50,6 +50,12 @@ class Case:
         """What this question's answer must be like."""
         return (*self.test.expect, *self.expected.get(question_id or "", ()))
 
+    @property
+    def asserts_latency(self) -> bool:
+        """Whether an expectation is about how long an answer takes."""
+        given = [*self.test.expect, *(each for several in self.expected.values() for each in several)]
+        return any(each.max_latency is not None or each.max_first_token is not None for each in given)
+
 
 def load_suite(path: Path) -> list[Case]:
     """The tests of a file.

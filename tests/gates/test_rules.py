@@ -21,6 +21,7 @@ from pytest_ragbench.model.errors import UsageError
         ("noise_sensitivity <= 0.2", "sure", "mean", 0.2),
         ("pass_rate >= 0.9 with 95% confidence", "confident", "mean", 0.9),
         ("latency p95 <= 2", "plain", "p95", 2),
+        ("first_token p95 <= 2", "plain", "p95", 2),
         ("latency p95 <= 2 with 90% confidence", "confident", "p95", 2),
         ("cost <= 0.5", "plain", "mean", 0.5),
         ("error_rate <= 0.02", "plain", "mean", 0.02),

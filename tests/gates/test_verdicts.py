@@ -225,6 +225,9 @@ def test_latency_cost_and_error_rate() -> None:
     assert gate("latency p95 <= 1.9", results).value == pytest.approx(1.9)
     assert gate("latency p95 <= 1.8", results).outcome == "FAIL"
     assert gate("latency mean <= 1.5", results).outcome == "PASS"
+    streamed = [result(f"q{n}", {}, latency=1.0, first_token=0.1 * (n + 1)) for n in range(20)]
+    assert gate("first_token p95 <= 1.9", streamed).value == pytest.approx(1.9)
+    assert gate("first_token p95 <= 1.9", results).value is None
     assert gate("error_rate <= 0.02", results).outcome == "PASS"
     assert (gate("cost <= 1", results).outcome, gate("cost <= 1", results).broken) == ("UNDECIDED", True)
     paid = [replace(each.scores[0], usage=Usage(1, cost=0.01)) for each in results]

@@ -152,7 +152,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 578}
+LONGER = {"model/report.py": 600}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

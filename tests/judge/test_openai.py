@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pytest_ragbench import RagSample, score_over
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.http.endpoints import endpoint_of
 from pytest_ragbench.judge.base import Answered, Judge
@@ -86,6 +87,20 @@ def test_what_the_service_refuses_does_not_change_the_store_key(make_engine: Cal
     with OpenAIServer(script) as server:
         assert not ask(server, make_engine()).cached
         assert ask(server, make_engine()).cached
+
+
+def test_a_stored_reply_knows_what_it_took(make_engine: Callable[..., Engine]) -> None:
+    sample, found = RagSample("How?", "Like this.", id="a"), []
+    with OpenAIServer([{"grade": 1.0, "reason": ""}]) as server:
+        provider = ProviderSettings(base_url=server.url)
+        for run in ("one", "two"):
+            judge = openai_judge("lab", provider, "m1", make_engine(run_id=run), environ={})
+            found.append(score_over([sample], "judge_latency", by="answer_relevancy_holistic", judge=judge))
+        assert server.calls == 1
+    first, second = found
+    assert (first.details["n_stored"], second.details["n_stored"]) == (0, 1)
+    assert second.value == first.value > 0
+    assert second.reason == "1 stored replies, when they were asked for"
 
 
 def test_unreadable_replies_are_never_stored(make_engine: Callable[..., Engine]) -> None:

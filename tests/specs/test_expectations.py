@@ -11,7 +11,12 @@ from pytest_ragbench.text import is_blank
 
 ANSWER = "Вернуть можно в течение ３０ дней [2]. Price: 12 USD."
 SAMPLE = RagSample(
-    question="Сколько?", answer=ANSWER, contexts=["a", "b"], context_ids=["d1", "d2"], latency=1.5
+    question="Сколько?",
+    answer=ANSWER,
+    contexts=["a", "b"],
+    context_ids=["d1", "d2"],
+    latency=1.5,
+    first_token=0.4,
 )
 
 
@@ -44,6 +49,7 @@ def test_what_holds(wanted: dict[str, Any]) -> None:
         ({"equals": "no"}, "is not 'no'"),
         ({"regex": "30"}, "nothing in the answer matches '30'"),
         ({"not_regex": r"\d+ USD"}, "'12 USD' in the answer"),
+        ({"max_first_token": 0.3}, "began after 0.40 s, wanted at most 0.3 s"),
         ({"max_latency": 1.4}, "took 1.50 s, wanted at most 1.4 s"),
         ({"cites": "d1"}, "does not cite 'd1'"),
         ({"cites": "d9"}, "which was not retrieved"),

@@ -113,6 +113,7 @@ def _as_data(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
         "context_ids": sample.context_ids,
         "context_scores": sample.context_scores,
         "latency": sample.latency,
+        "first_token": sample.first_token,
         "scores": scores,
         "errors": {name: error_of(each) for name, each in outcomes.items() if not isinstance(each, Score)},
     }
@@ -121,7 +122,8 @@ def _as_data(sample: RagSample, outcomes: dict[str, Outcome]) -> dict[str, Any]:
 def _text(sample: RagSample, outcomes: dict[str, Outcome]) -> str:
     from pytest_ragbench.metrics.registry import find
 
-    took = f"   ({sample.latency:.2f} s)" if sample.latency is not None else ""
+    began = f", first token {sample.first_token:.2f} s" if sample.first_token is not None else ""
+    took = f"   ({sample.latency:.2f} s{began})" if sample.latency is not None else ""
     answer = (
         "(none)" if sample.answer is None else "(empty)" if is_blank(sample.answer) else clean(sample.answer)
     )
