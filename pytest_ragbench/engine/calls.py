@@ -64,6 +64,8 @@ class Call:
         JSON: everything that shapes the reply, and nothing that doesn't; no secret.
     scope
         How long the reply is kept.
+    model_name
+        The provider's model that is asked, where the key does not name it as ``"model"``.
     """
 
     kind: Kind
@@ -73,11 +75,12 @@ class Call:
     body: Any
     key: Mapping[str, Any]
     scope: Scope = "store"
+    model_name: str | None = None
 
     @property
     def model(self) -> str | None:
         """The provider's model that is asked, where there is one."""
-        model = self.key.get("model")
+        model = self.model_name or self.key.get("model")
         return model if isinstance(model, str) else None
 
     @property
@@ -107,11 +110,15 @@ class Transient(RagbenchError):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The result of one successful attempt: raw reply as JSON values, and the tokens it took."""
+    """The result of one successful attempt: raw reply as JSON values, and the tokens it took.
+
+    ``model``: who replied, where only the reply tells: of a function of the user's.
+    """
 
     payload: Any
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    model: str | None = None
 
 
 class Sender(Protocol):

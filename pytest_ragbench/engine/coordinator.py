@@ -85,7 +85,8 @@ class Attempt(NamedTuple):
 class Outcome(NamedTuple):
     """What became of an attempt. ``code``: None for a reply, ``"cancelled"``, or the error's.
 
-    ``heals``: it failed in a way that may pass, and ``last``: it is not tried again all the same.
+    ``heals``: it failed in a way that may pass, and ``last``: it is not tried again all the same. ``model``: as
+    the reply tells it.
     """
 
     code: str | None = None
@@ -96,6 +97,7 @@ class Outcome(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    model: str | None = None
 
 
 class Permit(NamedTuple):

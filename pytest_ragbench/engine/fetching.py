@@ -248,7 +248,7 @@ class Fetcher:
             call,
             self._coordinator,
             self._limits.get(call.provider, _DEFAULT_LIMITS),
-            lambda: self._price(call),
+            partial(self._price, call.provider),
             size=size,
             sleep=self._sleep,
             clock=self._clock,
@@ -260,12 +260,12 @@ class Fetcher:
         """What another worker's guess took, put down to the test that it was made for; the run's sums have
         counted it, and the calls were more than one only where one had to be asked again.
         """
-        price = self._price(call) if usage.tokens else None
+        price = self._price(call.provider, call.model) if usage.tokens else None
         cost = None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
         return Usage(1, usage.prompt_tokens, usage.completion_tokens, cost)
 
-    def _price(self, call: Call) -> Price | None:
-        return None if call.model is None else self._prices(call.provider, call.model)
+    def _price(self, provider: str, model: str | None) -> Price | None:
+        return None if model is None else self._prices(provider, model)
 
 
 def _own_value(read: Read[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:

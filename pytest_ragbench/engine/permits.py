@@ -6,6 +6,7 @@ Used by whoever owns these: the only process of a run, its controller, or each h
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from pytest_ragbench.engine.coordinator import Attempt, Outcome, Permit, Refused
 from pytest_ragbench.engine.counters import Counters
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.pace import Pace
-from pytest_ragbench.engine.prices import Price, Prices
+from pytest_ragbench.engine.prices import FUNCTION, Price, Prices
 from pytest_ragbench.engine.slots import Slots
 from pytest_ragbench.engine.usage import UsageSums
 from pytest_ragbench.model.errors import BudgetError
@@ -36,6 +37,8 @@ class Provider:
         self.name = name
         self.breaker = Breaker(name, clock)
         self.pace = Pace(name, counters, clock)
+        self.unpriced = ""
+        """A model that a reply named and whose price is not known."""
         self._calls = self._tokens = 0
 
     def expected_tokens(self, size: int) -> float:
@@ -126,13 +129,21 @@ class Permits:
     def leave(self, permit: Permit, outcome: Outcome) -> float:
         """As every coordinator, at once."""
         sent = self._sending.pop(permit.number)
-        attempt, provider = sent.attempt, sent.provider
+        attempt, provider = self._by_model(sent.attempt, outcome.model), sent.provider
         tokens = outcome.prompt_tokens + outcome.completion_tokens
         cost = self._cost(attempt, outcome)
-        self.budget.settle(sent.reserved, tokens, cost or 0.0)
-        provider.pace.correct(attempt.limits.tokens_per_minute, sent.expected, tokens)
+        told = bool(tokens) or outcome.code is not None or attempt.kind == "rag"
+        # A reply that does not say what it took has not been free: the estimate stands.
+        used = (tokens, cost or 0.0) if told else sent.reserved
+        if tokens and cost is None and sent.attempt.model is None:
+            used = tokens, self._most(attempt.provider, outcome)
+        self.budget.settle(sent.reserved, *used)
+        provider.pace.correct(
+            attempt.limits.tokens_per_minute, sent.expected, tokens if told else sent.expected
+        )
         if outcome.code is None:
-            provider.learn(tokens)
+            if told:
+                provider.learn(tokens)
             provider.breaker.replied()
             provider.pace.speed_up(attempt.limits.max_concurrency)
             self._count(attempt, outcome, cost)
@@ -220,18 +231,45 @@ class Permits:
 
     def _put_aside(self, attempt: Attempt, expected: float) -> tuple[float, float]:
         cost = 0.0
-        if self.budget.caps.cost is not None and attempt.model is not None:
-            price = self._prices(attempt.provider, attempt.model)
+        if self.budget.caps.cost is not None and attempt.kind != "rag":
+            unpriced = self.provider(attempt.provider).unpriced
+            price = None if unpriced else self._prices(attempt.provider, attempt.model)
             # Asking without knowing the price could spend any amount.
             if price is None:
+                model, provider = attempt.model or unpriced, attempt.provider.removeprefix(FUNCTION)
+                what = f"{model!r} of the provider {provider!r} costs" if model else f"{provider!r} costs"
+                table = provider if re.fullmatch(r"[\w-]+", provider, re.ASCII) else f'"{provider}"'
                 raise Refused(
                     "usage",
-                    f"max_cost is set, but what {attempt.model!r} of the provider {attempt.provider!r} costs is "
-                    f"not known; write its price in dollars for a million tokens: "
-                    f'[providers.{attempt.provider}.prices] "{attempt.model}" = {{input = 0.15, output = 0.60}}',
+                    f"max_cost is set, but what {what} is not known; write its price in dollars for a million "
+                    f'tokens: [providers.{table}.prices] "{model or "MODEL"}" = {{input = 0.15, output = 0.60}}',
                 )
             cost = price.of(expected, 0)
         return (0.0 if attempt.kind == "rag" else expected), cost
+
+    def _by_model(self, attempt: Attempt, told: str | None) -> Attempt:
+        """The attempt as one of the model that its reply names: where none was named before, or this one's price is
+        known. (A service may tell a dated name of the model that was asked.)
+        """
+        if told is None or told == attempt.model:
+            return attempt
+        price = self._prices(attempt.provider, told)
+        if attempt.model is not None and price is None:
+            return attempt
+        if price is None:
+            self.provider(attempt.provider).unpriced = told
+        # It was counted with its kind, and with the model asked, when it was sent.
+        before = self._usage.where(attempt.kind, attempt.provider, attempt.model)[1:]
+        renamed = attempt._replace(model=told)
+        for sums in before:
+            sums.calls -= 1
+        for sums in self._usage.where(attempt.kind, attempt.provider, told)[1:]:
+            sums.calls += 1
+        return renamed
+
+    def _most(self, provider: str, outcome: Outcome) -> float:
+        price = self._prices(provider, None)
+        return 0.0 if price is None else price.of(outcome.prompt_tokens, outcome.completion_tokens)
 
     def _cost(self, attempt: Attempt, outcome: Outcome) -> float | None:
         """US dollars, where the model has a price that is known."""

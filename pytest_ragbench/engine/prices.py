@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pytest_ragbench.settings import ProviderSettings
 
 _OPENAI = "https://api.openai.com/v1"
+_IN_PROCESS = "gguf"
+"""A model from a file: nobody is paid for it."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,10 @@ class Price:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
 
-Prices = Callable[[str, str], "Price | None"]
-"""(provider, model) -> its price, where it is known."""
+Prices = Callable[[str, "str | None"], "Price | None"]
+"""(provider, model) -> its price, where it is known. Without a model: the dearest that is configured."""
+FUNCTION = "judge:"
+"""What the provider of a function's calls begins with, before the function's name."""
 
 
 def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None = None) -> Prices:
@@ -35,13 +39,19 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
     knows: the same model may cost something else elsewhere, or nothing. ``openai_url``: where the provider
     ``openai`` is, if not at OpenAI's.
     """
-    known: dict[tuple[str, str], Price | None] = {}
+    known: dict[tuple[str, str | None], Price | None] = {}
 
-    def price(provider: str, model: str) -> Price | None:
+    def price(provider: str, model: str | None) -> Price | None:
         # The library searches its list at each lookup, and each call of a run asks.
         key = provider, model
         if key not in known:
-            settings = providers.get(provider)
+            settings = providers.get(provider) or providers.get(provider.removeprefix(FUNCTION))
+            if model is None:
+                known[key] = _dearest(settings)
+                return known[key]
+            if settings is None and provider == _IN_PROCESS:
+                known[key] = Price(0.0, 0.0)
+                return known[key]
             configured = settings.prices.get(model) if settings is not None else None
             url = settings.base_url if settings is not None else None
             url = url or ((openai_url or _OPENAI) if provider == "openai" else None)
@@ -54,6 +64,13 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
         return known[key]
 
     return price
+
+
+def _dearest(settings: ProviderSettings | None) -> Price | None:
+    listed = [] if settings is None else list(settings.prices.values())
+    if not listed:
+        return None
+    return Price(max(each.input for each in listed), max(each.output for each in listed))
 
 
 def _listed(url: str, model: str) -> Price | None:

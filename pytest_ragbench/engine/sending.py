@@ -43,7 +43,7 @@ class CountingSender:
         call: Call,
         coordinator: Coordinator,
         limits: Limits,
-        price: Callable[[], Price | None],
+        price: Callable[[str | None], Price | None],
         *,
         size: int,
         sleep: Sleep = asyncio.sleep,
@@ -118,7 +118,9 @@ class CountingSender:
         )
 
     def _count(self, sent: Sent, seconds: float) -> None:
-        price = self._price() if sent.prompt_tokens or sent.completion_tokens else None
+        price = None
+        if sent.prompt_tokens or sent.completion_tokens:
+            price = self._price(sent.model) or self._price(self._call.model)
         cost = None if price is None else price.of(sent.prompt_tokens, sent.completion_tokens)
         self.usage += Usage(0, sent.prompt_tokens, sent.completion_tokens, cost)
         self.duration += seconds
@@ -184,7 +186,7 @@ class _Retried:
         # Without the wait for a slot: latency is the service's.
         seconds = sender._clock() - began
         tokens = sent.prompt_tokens, sent.completion_tokens
-        outcome = Outcome(None, "", False, False, None, *tokens, seconds)
+        outcome = Outcome(None, "", False, False, None, *tokens, seconds, sent.model)
         await sender._coordinator.leave(permit, outcome)
         sender._count(sent, seconds)
         return sent

@@ -44,6 +44,10 @@ class Service:
         self._failure = failure
         self._redact = Redactor(endpoint.secrets)
 
+    def masked(self, text: str) -> str:
+        """Without the service's credentials."""
+        return self._redact(text)
+
     async def ready(self) -> None:
         """Do what must not count as the service's latency."""
 

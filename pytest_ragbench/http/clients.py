@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from pytest_ragbench.clean import one_line
-from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.engine.threads import call
 from pytest_ragbench.http.api import ApiReply, Service
 from pytest_ragbench.http.endpoints import OPENAI, OPENAI_URL, Endpoint
@@ -84,19 +83,14 @@ class ClientService(Service):
         except RagbenchError:
             raise
         except Exception as error:
-            return self._reply_of(error)
-
-    def _reply_of(self, error: Exception) -> ApiReply:
-        """The reply that an error stands for, or the error that no reply means."""
-        if (reply := reply_in(error)) is not None:
-            return ApiReply(reply.status, reply.headers, self._redact(reply.text))
-        told = self._redact(one_line(f"{type(error).__name__}: {error}", 300))
-        message = f"{self.endpoint.provider}: {{}} {self.endpoint.url}: {told}"
-        outage = outage_in(error)
-        if outage is not None:
-            what = "no reply from" if outage == "timeout" else "no connection to"
-            raise Transient(message.format(what), code=outage) from None
-        raise self._failure(message.format("the client raised, asking"), code="client_raised") from error
+            if (reply := reply_in(error, self)) is not None:
+                return reply
+            if (outage := outage_in(error, self)) is not None:
+                raise outage from None
+            told = self.masked(one_line(f"{type(error).__name__}: {error}", 300))
+            where = self.endpoint
+            message = f"{where.provider}: the client raised, asking {where.url}: {told}"
+            raise self._failure(message, code="client_raised") from error
 
 
 class OpenAIClient:

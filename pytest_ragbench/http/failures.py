@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pytest_ragbench.http.api import ApiReply
+from pytest_ragbench.clean import one_line
+from pytest_ragbench.engine.calls import Transient
+from pytest_ragbench.http.api import ApiReply, Service
 
 _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 _CONNECTION_NAMES = frozenset(
@@ -28,7 +30,15 @@ _CONNECTION_NAMES = frozenset(
 _MAX_CAUSES = 5
 
 
-def reply_in(error: BaseException) -> ApiReply | None:
+def failure_in(error: BaseException, service: Service) -> Exception | None:
+    """What an error means for a call, sorted by whether asking again can help; None where it tells neither a status
+    nor an outage.
+    """
+    reply = reply_in(error, service)
+    return outage_in(error, service) if reply is None else service.failure(reply)
+
+
+def reply_in(error: BaseException, service: Service) -> ApiReply | None:
     """The HTTP reply that an error tells of: its status, what it says about waiting, its body; None without a
     status from 400 to 599.
     """
@@ -36,12 +46,22 @@ def reply_in(error: BaseException) -> ApiReply | None:
         response = getattr(each, "response", None)
         status = _status_of(each, response)
         if status is not None:
-            return ApiReply(status, _headers_of(each, response), _body_of(each, response))
+            body = service.masked(_body_of(each, response))
+            return ApiReply(status, _headers_of(each, response), body)
     return None
 
 
-def outage_in(error: BaseException) -> Literal["timeout", "connection"] | None:
-    """Whether an error says that no reply came, which another try may bring."""
+def outage_in(error: BaseException, service: Service) -> Transient | None:
+    """What to raise for an error that says that no reply came, which another try may bring; None for others."""
+    kind = _outage(error)
+    if kind is None:
+        return None
+    told = service.masked(one_line(f"{type(error).__name__}: {error}", 300))
+    what = "no reply from" if kind == "timeout" else "no connection to"
+    return Transient(f"{service.endpoint.provider}: {what} {service.endpoint.url}: {told}", code=kind)
+
+
+def _outage(error: BaseException) -> Literal["timeout", "connection"] | None:
     for each in _chain(error):
         names = [kind.__name__ for kind in type(each).__mro__]
         # First: openai's timeout is a connection error as well.

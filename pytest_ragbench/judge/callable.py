@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
 from pytest_ragbench.clean import one_line
-from pytest_ragbench.engine.calls import Call, Sender, Sent
+from pytest_ragbench.engine.calls import Call, Sender, Sent, Transient
+from pytest_ragbench.engine.limits import limits_of
+from pytest_ragbench.engine.prices import FUNCTION
+from pytest_ragbench.engine.threads import call
+from pytest_ragbench.http.api import Service
+from pytest_ragbench.http.endpoints import Endpoint
+from pytest_ragbench.http.failures import failure_in
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.completions import RawReply, completion_of, string_or_none, text_of
+from pytest_ragbench.judge.completions import RawReply, completion_of, string_or_none, text_of, tokens_of
 from pytest_ragbench.judge.conversation import Conversation, Turn, converse
 from pytest_ragbench.judge.rendering import prompt_version
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
+from pytest_ragbench.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
@@ -25,8 +31,14 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BaseModel)
 
 
+_MESSAGE_KEYS = frozenset(("role", "content", "finish_reason", "refusal", "usage", "model"))
+
+
 def callable_judge(
-    function: Callable[..., Any], name: str | None = None, engine: Engine | None = None
+    function: Callable[..., Any],
+    name: str | None = None,
+    engine: Engine | None = None,
+    settings: Settings | None = None,
 ) -> CallableJudge:
     """A judge that sends its prompts through ``function``.
 
@@ -35,13 +47,18 @@ def callable_judge(
     function
         Takes chat messages (``[{"role": "system", "content": ...}, ...]``) and returns, at once or
         when awaited, the reply: a string, the verdict object as a dict or pydantic model,
-        ``(text, finish_reason)``, a chat completion, or an object with ``.content``. A function that
-        is not async runs in a thread. An attribute ``ragbench_key`` (JSON: model, temperature ...)
-        says that replies may be stored, and under which key; without it nothing is stored.
+        ``(text, finish_reason)``, a chat completion, an object with ``.content``, or
+        ``{"content": ..., "usage": {"prompt_tokens": ..., "completion_tokens": ...}, "model": ...}``, whose
+        tokens and model count in usage and budget. A function that is not async runs in a thread. Errors with a
+        status or Retry-After, as client libraries raise them, are retried or not as those of any service.
+        An attribute ``ragbench_key`` (JSON: model, temperature ...) says that replies may be stored, and under
+        which key; without it nothing is stored.
     name
         What reports show; the function's own name by default.
     engine
         Bounds, counts and stores the calls. Without one the function is simply called.
+    settings
+        Their ``providers.NAME`` has timeout, retries, limits and prices for the judge of this name.
 
     Raises
     ------
@@ -50,7 +67,11 @@ def callable_judge(
     """
     if not callable(function):
         raise UsageError(f"a judge must be callable, got {type(function).__name__}")
-    return CallableJudge(function, name or _name_of(function), engine)
+    judge = CallableJudge(function, name or _name_of(function), engine)
+    own = None if settings is None else settings.providers.get(judge.name)
+    if engine is not None and own is not None:
+        engine.set_limits(judge.provider, limits_of(own))
+    return judge
 
 
 class CallableJudge:
@@ -60,8 +81,11 @@ class CallableJudge:
 
     def __init__(self, function: Callable[..., Any], name: str, engine: Engine | None) -> None:
         self.name = name
+        self.provider = f"{FUNCTION}{name}"
+        """Whose limits and prices hold for its calls."""
         self._function = function
         self._engine = engine
+        self._service = Service(Endpoint(f"the judge {name}", "the function"), JudgeError)
 
     def __repr__(self) -> str:
         return f"<judge {self.name}>"
@@ -79,24 +103,21 @@ class CallableJudge:
         """See :class:`~pytest_ragbench.judge.base.Judge`."""
         talk = Conversation(task)
         if self._engine is None:
-            heard = talk.read(await converse(talk, self._call))
+            heard = talk.read(await converse(talk, self._called_once))
             return Answered(heard.reply, self.name, said=heard.said)
 
         async def send(sender: Sender) -> list[RawReply]:
             async def complete(turn: Turn[Any]) -> RawReply:
-                async def attempt() -> Sent:
-                    return Sent(await self._call(turn))
-
-                reply: RawReply = (await sender(attempt)).payload
+                reply: RawReply = (await sender(lambda: self._call(turn))).payload
                 return reply
 
             return await converse(talk, complete)
 
         # Nothing else tells whether another run's function would reply in the same way.
         key = getattr(self._function, "ragbench_key", None)
-        call = Call(
+        request = Call(
             kind="judge",
-            provider=f"judge:{self.name}",
+            provider=self.provider,
             adapter="function",
             config=None,
             body=talk.first.messages,
@@ -107,32 +128,36 @@ class CallableJudge:
                 "vote": task.vote,
             },
             scope="none" if key is None else "run" if task.fresh else "store",
+            model_name=string_or_none(key.get("model")) if isinstance(key, Mapping) else None,
         )
-        got = await self._engine.fetch(call, talk.read, send=send)
+        got = await self._engine.fetch(request, talk.read, send=send)
         return Answered(
             got.value.reply, self.name, got.usage, got.duration, got.cached, got.took, said=got.value.said
         )
 
-    async def _call(self, turn: Turn[Any]) -> RawReply:
+    async def _called_once(self, turn: Turn[Any]) -> RawReply:
+        try:
+            reply: RawReply = (await self._call(turn)).payload
+        except Transient as error:
+            raise JudgeError(str(error), code=error.code) from error.__cause__
+        return reply
+
+    async def _call(self, turn: Turn[Any]) -> Sent:
         messages = [dict(message) for message in turn.messages]  # the function may change its own
         try:
-            # A blocking function in a thread: on the engine's loop it would stop all other calls.
-            if inspect.iscoroutinefunction(self._function):
-                result = await self._function(messages)
-            else:
-                result = await asyncio.to_thread(self._function, messages)
-                if inspect.isawaitable(result):
-                    result = await result
-            return _raw(result)
+            return _sent(await call(self._function, messages))
         except RagbenchError:
             raise
         except Exception as error:
+            sorted_error = failure_in(error, self._service)
+            if sorted_error is not None:
+                raise sorted_error from error
             reason = one_line(f"{type(error).__name__}: {error}", 300)
             raise JudgeError(f"the judge {self.name} raised {reason}", code="judge_raised") from error
 
 
-def _raw(result: Any) -> RawReply:
-    """What a function returned, as a raw reply.
+def _sent(result: Any) -> Sent:
+    """What a function returned, as a raw reply, with the tokens and the model that it tells of.
 
     Raises
     ------
@@ -140,34 +165,41 @@ def _raw(result: Any) -> RawReply:
         It returned nothing of the kind.
     """
     if isinstance(result, tuple) and len(result) == 2 and (result[1] is None or isinstance(result[1], str)):
-        return {**_raw(result[0]), "finish_reason": result[1]}
+        inner = _sent(result[0])
+        return replace(inner, payload={**inner.payload, "finish_reason": result[1]})
     # Messages of LangChain are pydantic models, too, and are read by their content below.
     if isinstance(result, BaseModel) and not hasattr(result, "content"):  # a completion, or a typed reply
         result = result.model_dump(mode="json")
     if result is None or isinstance(result, (str, list)):
-        return _reply(text_of(result))
+        return Sent(_reply(text_of(result)))
     if isinstance(result, Mapping):
-        return _raw_mapping(result)
+        return _sent_mapping(result)
     if hasattr(result, "content"):  # LangChain's messages
-        metadata = getattr(result, "response_metadata", None)
-        finish = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
-        own = getattr(result, "finish_reason", None)
-        return _reply(text_of(result.content), own or finish, getattr(result, "refusal", None))
+        found = getattr(result, "response_metadata", None)
+        metadata = found if isinstance(found, Mapping) else {}
+        finish = getattr(result, "finish_reason", None) or metadata.get("finish_reason")
+        usage = getattr(result, "usage_metadata", None) or getattr(result, "usage", None)
+        model = getattr(result, "model", None) or metadata.get("model_name")
+        reply = _reply(text_of(result.content), finish, getattr(result, "refusal", None))
+        return Sent(reply, *tokens_of(usage), string_or_none(model))
     raise TypeError(
         f"a judge must return a string, a dict or an object with .content, got {type(result).__name__}"
     )
 
 
-def _raw_mapping(result: Mapping[str, Any]) -> RawReply:
+def _sent_mapping(result: Mapping[str, Any]) -> Sent:
     """A chat completion, a chat message, or else the verdict object itself."""
+    model = string_or_none(result.get("model"))
     completion = completion_of(result)
     if completion is not None:
-        reply: RawReply = completion.payload
-        return reply
-    # A verdict may have a key `content` as well, but hardly that one alone.
-    if isinstance(result.get("content"), str) and ("role" in result or len(result) == 1):
-        return _reply(result["content"], result.get("finish_reason"), result.get("refusal"))
-    return _reply(json.dumps(result, ensure_ascii=False))
+        return replace(completion, model=model)
+    # A verdict may have a key `content` as well, but hardly among those of a message alone.
+    if "content" in result and ("role" in result or result.keys() <= _MESSAGE_KEYS):
+        content = result["content"]
+        text = json.dumps(content, ensure_ascii=False) if isinstance(content, Mapping) else text_of(content)
+        reply = _reply(text, result.get("finish_reason"), result.get("refusal"))
+        return Sent(reply, *tokens_of(result.get("usage")), model)
+    return Sent(_reply(json.dumps(result, ensure_ascii=False)))
 
 
 def _reply(content: str | None, finish_reason: Any = None, refusal: Any = None) -> RawReply:

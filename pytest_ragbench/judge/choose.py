@@ -66,7 +66,7 @@ def judge_from(
     if is_client(value, CHAT):
         return client_judge(OpenAIJudge(value), engine, settings)
     if callable(value):
-        return callable_judge(value, engine=engine)
+        return callable_judge(value, engine=engine, settings=settings)
     raise UsageError(
         f"a judge must be 'local', 'PROVIDER:MODEL', a client of the library openai, a function of chat messages or "
         f"an object with name, tasks and ask(); got {type(value).__name__}"

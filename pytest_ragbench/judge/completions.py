@@ -45,9 +45,17 @@ def completion_of(data: Any) -> Sent | None:
     }
     if logprobs := _logprobs(choice.get("logprobs")):
         reply["logprobs"] = logprobs
-    usage = data.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    return Sent(reply, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+    return Sent(reply, *tokens_of(data.get("usage")))
+
+
+def tokens_of(usage: Any) -> tuple[int, int]:
+    """Prompt and completion tokens, under OpenAI's names or Anthropic's, in a mapping or an object."""
+    given = usage if isinstance(usage, Mapping) else getattr(usage, "__dict__", {})
+
+    def count(*names: str) -> int:
+        return next((found for name in names if (found := _count(given.get(name)))), 0)
+
+    return count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens")
 
 
 def _logprobs(given: Any) -> list[list[Token]]:

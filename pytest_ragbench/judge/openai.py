@@ -122,6 +122,7 @@ class ChatJudge:
             body=self._turn(talk.first),
             key=self._key(task, talk.first.messages),
             scope="run" if task.fresh else self.scope,
+            model_name=self._model,
         )
 
         def following(replies: Sequence[Any]) -> ChatRequest | None:

@@ -156,7 +156,11 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.mark.parametrize("function", ["token", "later"])
 def test_a_token_is_asked_for_before_each_call(engine: Engine, function: str) -> None:
     with OpenAIServer([error(503, "later"), GOOD, error(401, "no: token-FAKE-0000-2")]) as server:
-        settings = {"base_url": server.url, "token": f"our_tokens:{function}", "api_key_env": None}
+        settings: dict[str, Any] = {
+            "base_url": server.url,
+            "token": f"our_tokens:{function}",
+            "api_key_env": None,
+        }
         assert ask(engine, **settings) == 0.75
         with pytest.raises(JudgeError) as caught:
             ask(engine, GradeRelevance(question="?", answer="Nein."), **settings)
