@@ -77,6 +77,8 @@ class Others:
     """Scripts of which a letter carries about as much as two letters of an alphabet."""
     unspaced: tuple[str, ...] = ()
     """Further letters that stand without spaces between words, as character classes."""
+    joiners: frozenset[str] = frozenset()
+    """Words with which a sentence goes on after a space, in scripts in which spaces end sentences."""
     yes: frozenset[str] = frozenset()
     no: frozenset[str] = frozenset()
     yes_phrases: tuple[str, ...] = ()

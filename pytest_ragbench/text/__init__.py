@@ -13,6 +13,7 @@ from pytest_ragbench.text.languages import (
     same_letters,
 )
 from pytest_ragbench.text.splitter import sentences
+from pytest_ragbench.text.stops import is_question
 from pytest_ragbench.text.stems import stem
 from pytest_ragbench.text.tokenizer import tokens
 
@@ -20,6 +21,7 @@ __all__ = [
     "detect_language",
     "fold",
     "is_blank",
+    "is_question",
     "is_spaced",
     "is_unspaced",
     "language_to_read",

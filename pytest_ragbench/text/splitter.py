@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from pytest_ragbench.languages import rules
+from pytest_ragbench.languages import catalog, rules
+from pytest_ragbench.text import stops
 from pytest_ragbench.text.languages import detect_language, is_spaced, is_unspaced
 
 _RULE = re.compile(r"[ \t]*(?:[-=*_~|:+`][ \t]*){3,}$")
-_CLOSERS = "\"'»”’)]）」』】〉》*_"
+_CLOSERS = "\"'»”’“«›)]）」』】〉》*_\ufe0f"
+# French quotations end after a space: « Il est parti. »
+_SPACED_CLOSER = re.compile(r"[ \u00a0\u202f]»")
+# Wide and Urdu full stops stand in numbers, too: ３．５, ۳۔۵.
+_DECIMAL_SIGNS = "\uff0e\u06d4"
 # "1. Open the menu. 2. Choose": the number of an item in running text ends nothing.
 _ITEM = re.compile(r"(?:^|[.!?:;…][\s\"'»”)]+)\d{1,2}$")
+_SYLLABLE = re.compile(r"(?<!\w)[^\W\d_\u0000-\u058f]\u02bc*[^\W\d_\u0000-\u058f]?\u02bc*$")
 _NEXT_WORD = re.compile(r"[^\W\d_]+")
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.[ \u00a0]?)*[^\W_]+(?:-[^\W_]+)?$")
 
@@ -47,7 +54,12 @@ class SentenceRules:
     def stop(self) -> re.Pattern[str]:
         """A run of marks that may end a sentence."""
         marks = "".join(sorted(self.ends | self.ends_at_once))
-        return re.compile(f"[{re.escape(marks)}]+")
+        return re.compile(f"[{re.escape(marks)}{stops.AT_ONCE}{stops.BEFORE_SPACE}]+|{stops.PAIRED}")
+
+    @cached_property
+    def at_once(self) -> re.Pattern[str]:
+        """A mark that ends a sentence whatever follows."""
+        return re.compile(f"[{re.escape(''.join(sorted(self.ends_at_once)))}{stops.AT_ONCE}]")
 
     @cached_property
     def quoted(self) -> re.Pattern[str] | None:
@@ -70,8 +82,9 @@ def sentences(text: str, lang: str | None = None) -> list[str]:
     """Sentences of ``text``: exact substrings, in order, without the white space around them.
 
     By the rules of the language and of those in other scripts: marks that end a sentence, quotations,
-    abbreviations and initials. Beside them decimals, list items and headings (their markers are left out), and
-    lines: a line break ends a sentence unless the line is plainly wrapped (the next one goes on in lower case, or
+    abbreviations and initials; in all further scripts by Unicode's marks (:mod:`pytest_ragbench.text.stops`), and
+    by spaces where the script has no marks. Beside them decimals, list items and headings (their markers are left
+    out), and lines: a line break ends a sentence unless the line is plainly wrapped (the next one goes on in lower case, or
     the line ends in a comma). ``lang`` is a language code as from :func:`detect_language`; by default it is
     detected.
     """
@@ -81,7 +94,8 @@ def sentences(text: str, lang: str | None = None) -> list[str]:
     caseless = not any(character.isupper() for character in text)
     found: list[str] = []
     for block in _blocks(text, given, spaced=is_spaced(language)):
-        found += _split(block, given, caseless=caseless)
+        for sentence in _split(block, given, caseless=caseless):
+            found += stops.at_spaces(sentence, catalog().others.joiners)
     return found
 
 
@@ -124,9 +138,14 @@ def _wrapped(before: str, after: str, rules: SentenceRules, *, spaced: bool) -> 
     last, first = before.rstrip()[-1:], after.lstrip()[:1]
     if last in ",、，;-–(（「":
         return True
-    if last in ":：" or last in rules.ends or last in rules.ends_at_once:
+    if last in ":：" or rules.stop.fullmatch(last):
         return False
-    return first.islower() or (spaced and last.islower() and first.isdigit())
+    return _is_small(first) or (spaced and _is_small(last) and first.isdigit())
+
+
+def _is_small(letter: str) -> bool:
+    """Whether it is a letter that would be a capital at the beginning of a sentence: not so in Georgian."""
+    return letter.islower() and letter.title() != letter
 
 
 def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
@@ -139,14 +158,20 @@ def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
         end = stop.end()
         while end < len(block) and block[end] in _CLOSERS:
             end += 1
+        if spaced_closer := _SPACED_CLOSER.match(block, end):
+            end = spaced_closer.end()
         before, following = block[start : stop.start()], block[end:]
         # After a quotation the sentence may go on: 「...。」と言った。
-        if not rules.ends_at_once.isdisjoint(stop.group()):
-            ended = end == stop.end() or following[:1] not in rules.after_quote
+        if rules.at_once.search(stop.group()):
+            decimal = stop.group() in _DECIMAL_SIGNS and before[-1:].isdigit() and following[:1].isdigit()
+            ended = not decimal and (end == stop.end() or following[:1] not in rules.after_quote)
         elif stop.group() == "." and _ITEM.search(block[max(0, stop.start() - 12) : stop.start()]):
             ended = not following
         else:
             ended = _ends(before, stop.group(), following, rules, caseless=caseless)
+            # डॉ. शर्मा: where sentences end in a mark of the script's own, a full stop after a syllable shortens it.
+            if ended and following and stop.group() == "." and _SYLLABLE.search(_lettered(before)):
+                ended = rules.at_once.search(block) is None
         if ended:
             found.append(block[start:end])
             start = end
@@ -164,13 +189,23 @@ def _ends(before: str, mark: str, following: str, rules: SentenceRules, *, casel
         # "本当?はい": no space needed after a Japanese letter; "v1.2", "example.com" go on.
         return mark[0] in "!?" and bool(before) and is_unspaced(before[-1])
     following = following.lstrip().lstrip("\"'«“‘([（「『*_")
-    if following[:1].islower() and not caseless:
+    if _is_small(following[:1]) and not caseless:
         return False
-    return mark != "." or not _abbreviation(before[-60:], following, rules)
+    return mark != "." or not _abbreviation(before, following, rules)
+
+
+def _lettered(text: str) -> str:
+    """The end of ``text`` with a letter in place of each vowel sign and accent, which are no letters to ``re``."""
+    return re.sub(r"[^\w\s]", _letter_for, text[-60:])
+
+
+def _letter_for(mark: re.Match[str]) -> str:
+    return "\u02bc" if unicodedata.category(mark[0]).startswith("M") else mark[0]
 
 
 def _abbreviation(before: str, following: str, rules: SentenceRules) -> bool:
     """Whether the last word of ``before`` is an abbreviation that ends no sentence."""
+    before = _lettered(before)
     match = _LAST_WORD.search(before)
     if match is None:
         return False

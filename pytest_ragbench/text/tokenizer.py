@@ -15,7 +15,7 @@ def tokens(text: str) -> list[str]:
     """Casefolded tokens of ``text``, in order.
 
     NFKC and casefold; a run of letters, digits and combining marks is a token; each Han, Hiragana,
-    Katakana or Thai character is a token of its own; everything else, the underscore included,
+    Katakana, Thai, Lao, Khmer or Burmese character is a token of its own; everything else, the underscore included,
     separates. On ASCII text these are the tokens of rouge-score's default tokenizer (no stemming).
     """
     if text.isascii():
