@@ -13,8 +13,8 @@ from pytest_ragbench.text.languages import (
     same_letters,
 )
 from pytest_ragbench.text.splitter import sentences
-from pytest_ragbench.text.stops import is_question
 from pytest_ragbench.text.stems import stem
+from pytest_ragbench.text.stops import is_question
 from pytest_ragbench.text.tokenizer import tokens
 
 __all__ = [

@@ -84,9 +84,9 @@ def sentences(text: str, lang: str | None = None) -> list[str]:
     By the rules of the language and of those in other scripts: marks that end a sentence, quotations,
     abbreviations and initials; in all further scripts by Unicode's marks (:mod:`pytest_ragbench.text.stops`), and
     by spaces where the script has no marks. Beside them decimals, list items and headings (their markers are left
-    out), and lines: a line break ends a sentence unless the line is plainly wrapped (the next one goes on in lower case, or
-    the line ends in a comma). ``lang`` is a language code as from :func:`detect_language`; by default it is
-    detected.
+    out), and lines: a line break ends a sentence unless the line is plainly wrapped (the next one goes on in lower
+    case, or the line ends in a comma). ``lang`` is a language code as from :func:`detect_language`; by default it
+    is detected.
     """
     language = lang or detect_language(text)
     given = rules(SentenceRules, language)
@@ -195,7 +195,7 @@ def _ends(before: str, mark: str, following: str, rules: SentenceRules, *, casel
 
 
 def _lettered(text: str) -> str:
-    """The end of ``text`` with a letter in place of each vowel sign and accent, which are no letters to ``re``."""
+    """The end of ``text`` with a letter in place of each vowel sign and accent, which ``re`` takes for no letter."""
     return re.sub(r"[^\w\s]", _letter_for, text[-60:])
 
 

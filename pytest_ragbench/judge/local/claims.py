@@ -10,7 +10,14 @@ from typing import ClassVar, Literal
 from pytest_ragbench.judge.local.relevance import is_abstention, is_closed, is_courtesy
 from pytest_ragbench.judge.local.terms import analyse
 from pytest_ragbench.languages import catalog, rules
-from pytest_ragbench.text import detect_language, is_blank, is_unspaced, language_to_read, sentences
+from pytest_ragbench.text import (
+    detect_language,
+    is_blank,
+    is_question,
+    is_unspaced,
+    language_to_read,
+    sentences,
+)
 
 Kind = Literal["claim", "greeting", "lead-in", "question", "refusal"]
 
@@ -149,12 +156,12 @@ def answered(claim: str, question: str) -> bool | None:
 
 
 def _says_more(text: str) -> bool:
-    return bool(analyse(text).content) or text.rstrip().endswith(("?", "？"))
+    return bool(analyse(text).content) or is_question(text)
 
 
 def _answered_without_word(given: list[str], known: ClaimRules) -> str:
     """The word that an answer of small words stands for; ``""`` where it answers nothing."""
-    if len(given) != 1 or given[0].rstrip().endswith(("?", "？")) or known.filler.match(given[0]):
+    if len(given) != 1 or is_question(given[0]) or known.filler.match(given[0]):
         return ""
     sentence = analyse(given[0])
     if sentence.content or len(given[0]) < _SHORTEST_ANSWER:
@@ -167,8 +174,7 @@ def _answered_without_word(given: list[str], known: ClaimRules) -> str:
 
 def _without_question(sentence: str, known: ClaimRules) -> list[str]:
     """The sentence; a question at the end of a statement apart: "The fee is 30 euros. anything else?"."""
-    stripped = sentence.rstrip("\"'»”)」 ")
-    if not stripped.endswith(("?", "？")):
+    if not is_question(sentence):
         return [sentence]
     if told := known.told.match(sentence):
         return [next(filter(None, told.groups())).rstrip("?？ ")]
@@ -199,7 +205,7 @@ def _read(statement: str, known: ClaimRules) -> list[Part]:
     """What one clause is; a courtesy that goes on with a statement is cut there."""
     if is_blank(statement):
         return []
-    if statement.rstrip("\"'»”)」 ").endswith(("?", "？")):
+    if is_question(statement):
         return [Part(statement, "question")]
     if known.filler.match(statement):
         pieces = [piece for piece in _PHRASE_END.split(statement) if not is_blank(piece)]

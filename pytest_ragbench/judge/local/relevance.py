@@ -11,7 +11,7 @@ from typing import ClassVar
 from pytest_ragbench.judge.local.support import Support
 from pytest_ragbench.judge.local.terms import Sentence, Term, analyse, clean
 from pytest_ragbench.languages import catalog, rules
-from pytest_ragbench.text import is_blank, language_to_read, sentences
+from pytest_ragbench.text import is_blank, is_question, language_to_read, sentences
 
 KINDS = ("duration", "number", "date", "person", "place", "reason", "yes/no")
 """What a question can ask for; the first whose patterns fit counts."""
@@ -85,7 +85,7 @@ def is_abstention(answer: str) -> bool:
     if not refused:
         return False
     # "I don't know. Do you mean the annual fee?" still abstains: questions and courtesies say nothing.
-    others = [part for part in parts if part not in refused and not part.rstrip().endswith(("?", "？"))]
+    others = [part for part in parts if part not in refused and not is_question(part)]
     substance = sum(len(analyse(part).content) for part in others if not known.courtesy.search(part))
     return substance <= 2
 
@@ -104,7 +104,7 @@ def is_closed(question: str) -> bool:
     if known.closed.match(text):
         return True
     kind = question_kind(question)
-    asks = text.rstrip().endswith(("?", "？"))
+    asks = is_question(text)
     return kind == "yes/no" or (kind == "other" and asks and not known.open.search(text))
 
 
