@@ -197,6 +197,7 @@ def compare(
     *,
     max_unpaired: float = MAX_UNPAIRED,
     way_is_known: bool = True,
+    called: tuple[str, str] = ("in the baseline", "now"),
 ) -> Comparison:
     """The metric (and subset) of a rule in two runs, over the questions that both have.
 
@@ -208,10 +209,12 @@ def compare(
         Share (0..1) of all questions that may be in one run only, or scored in one only.
     way_is_known
         False: which way is better is in neither report. Then nothing is called better or worse.
+    called
+        How messages speak of the old run, and of the new one.
     """
     ours, theirs = new.observed.sample(rule), old.observed.sample(rule)
     # Unscored questions take part: "failed" has to be told from "added".
-    pairing = _Pairing(rule.quantity, ours, theirs, new.observed, old.observed)
+    pairing = _Pairing(rule.quantity, ours, theirs, new.observed, old.observed, called)
     pairs = {
         mine: (theirs.values[its], ours.values[mine])
         for mine, its in pairing.same.items()
@@ -264,7 +267,13 @@ class _Pairing:
     """Which question of one run is which of the other, and what became of those that have no partner."""
 
     def __init__(
-        self, metric: str, ours: Sample, theirs: Sample, new: Observations, old: Observations
+        self,
+        metric: str,
+        ours: Sample,
+        theirs: Sample,
+        new: Observations,
+        old: Observations,
+        called: tuple[str, str],
     ) -> None:
         mine, its = set(ours.values) | set(ours.unscored), set(theirs.values) | set(theirs.unscored)
         self.same: dict[Key, Key] = {key: key for key in sorted(mine & its)}
@@ -284,12 +293,12 @@ class _Pairing:
             if key in self.equal:
                 continue
             if key in ours.unscored and other in theirs.values:
-                self._group(f"without a score now ({_why(ours.unscored[key])})", key)
+                self._group(f"without a score {called[1]} ({_why(ours.unscored[key])})", key)
             elif key in ours.values and other in theirs.unscored:
-                self._group(f"without a score in the baseline ({_why(theirs.unscored[other])})", key)
+                self._group(f"without a score {called[0]} ({_why(theirs.unscored[other])})", key)
         for keys, run, where, gone in (
-            (rest, old, "in the baseline", "added"),
-            (others, new, "now", "dropped"),
+            (rest, old, called[0], "added"),
+            (others, new, called[1], "dropped"),
         ):
             for key in keys:
                 why = run.why_without(key)

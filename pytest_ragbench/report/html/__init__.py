@@ -6,23 +6,18 @@ text only, and the page's policy lets no script run but the one whose hash it na
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_ragbench.languages import DEFAULT
-from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.html.rows import (
     Row,
@@ -33,10 +28,6 @@ from pytest_ragbench.report.html.rows import (
     set_scores,
     worst,
 )
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (
@@ -112,7 +103,7 @@ def html_report(
     plotted = [figure for figure in found if len(figure.values) > 1]
     asked = {score.metric for row in rows for _, score in row.scores}
     title = f"RAG quality: {_outcome_line(report)}"
-    script, css = _script(), _asset("report.css")
+    script, css = joined(_SCRIPTS), asset("report.css")
     data: dict[str, Any] = {
         "title": title,
         "run": {"id": report.run.id},
@@ -132,14 +123,14 @@ def html_report(
     places = {id(row): place for place, row in enumerate(rows)}
     by_name = {name: place for place, row in enumerate(rows) for name in (row.sample.question, row.sample.id)}
     started = datetime.fromtimestamp(report.run.started, UTC)
-    return _template().render(
+    return template("report.html.j2").render(
         lang="en",
         report=report,
-        policy=_policy(script, css),
+        policy=policy(script, css),
         css=Markup(css),  # noqa: S704 - the package's own file
         script=Markup(script),  # noqa: S704 - the package's own file
-        data=Markup(_json(data)),  # noqa: S704 - every < > & is an escape
-        replies=Markup(_json(packs(rows))),  # noqa: S704 - base64
+        data=Markup(json_text(data)),  # noqa: S704 - every < > & is an escape
+        replies=Markup(json_text(packs(rows))),  # noqa: S704 - base64
         verdict=_VERDICTS.get(report.exit_code, "failed") if report.exit_code is not None else "broken off",
         outcome_line=_outcome_line(report),
         outcomes=_outcomes(rows),
@@ -176,57 +167,7 @@ def write_html(
     UsageError
         The file can't be written.
     """
-    text = html_report(report, trend=trend, baseline=baseline, lang=lang)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise UsageError(f"{path}: can't be written: {error.strerror}") from None
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("pytest_ragbench.report.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    return environment.get_template("report.html.j2")
-
-
-def _asset(name: str) -> str:
-    return (files("pytest_ragbench.report.html") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _script() -> str:
-    return "\n".join(_asset(name) for name in _SCRIPTS)
-
-
-def _policy(script: str, css: str) -> str:
-    """Only this script and this style sheet; no connection, no image, no frame, no form.
-
-    Style attributes are allowed, which the charts' library sets on what it draws.
-    """
-    return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src-elem {_hash(css)}; "
-        "style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _json(data: Any) -> str:
-    """JSON that can stand inside a script element whatever the texts are."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
+    write_page(path, html_report(report, trend=trend, baseline=baseline, lang=lang))
 
 
 def _outcome_line(report: RunReport) -> str:

@@ -1,0 +1,171 @@
+"""``ragbench matrix``: several systems side by side."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pytest_ragbench.clean import clean
+from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.report.earlier import find_report
+from pytest_ragbench.report.html.matrix import write_matrix
+from pytest_ragbench.report.layout import aligned, cut
+from pytest_ragbench.report.matrix import Cell, Matrix, matrix_of
+from pytest_ragbench.report.usage import dollars
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page, FILE.html, as well.",
+)
+@click.option(
+    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Only this; may be given several times."
+)
+@click.option(
+    "--questions", default=10, show_default=True, metavar="N", help="So many are listed; the page has all."
+)
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the last runs of branches are; default: the file of the setting `history`.",
+)
+@json_option
+def command(
+    runs: tuple[str, ...],
+    output: Path | None,
+    metrics: tuple[str, ...],
+    questions: int,
+    history: Path | None,
+    as_json: bool,
+) -> None:
+    """Put runs of the same questions side by side: questions down, systems across.
+
+    Each RUN is a report (--ragbench-json), or a branch whose last run the history has. Says for each metric who is
+    ahead, at how many questions, and whether the difference is more than chance; and shows the questions at which
+    the systems differ most.
+
+    \b
+      ragbench matrix small.json large.json
+      ragbench matrix bm25=a.json vectors=b.json both=c.json -o matrix.html
+      ragbench matrix a.json b.json -m faithfulness -m ndcg@10 --json
+    """
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{output}: the page's name ends in .html")
+    matrix = matrix_of(_read(runs, history), metrics)
+    if output is not None:
+        write_matrix(output, matrix)
+    emit(_data(matrix), lambda: _text(matrix, questions), as_json=as_json)
+    if output is not None and not as_json:
+        note(str(output))
+
+
+def _read(runs: tuple[str, ...], history: Path | None) -> list[tuple[str, RunReport]]:
+    found = []
+    for given in runs:
+        name, equals, rest = given.partition("=")
+        # A path may have an equals sign, too.
+        named = bool(equals) and not Path(given).exists()
+        place = rest if named else given
+        if history is None and not Path(place).exists():
+            configured = settings_of({}).history
+            history = Path(configured).expanduser() if configured else None
+        report, _ = find_report(place, base=Path(), history=history)
+        found.append((name if named else Path(place).stem if Path(place).exists() else place, report))
+    return found
+
+
+def _data(matrix: Matrix) -> dict[str, Any]:
+    names = [system.name for system in matrix.systems]
+    return {
+        "systems": [
+            {
+                "name": system.name, "questions": system.questions, "passed": system.passed, "cost": system.cost,
+                "latency_p50": system.latency, "settings": system.report.run.settings,
+            }
+            for system in matrix.systems
+        ],
+        "metrics": [
+            {
+                "metric": contest.metric,
+                "direction": "higher" if contest.higher else "lower",
+                "questions": contest.n,
+                "means": dict(zip(names, contest.means, strict=True)),
+                "wins": dict(zip(names, contest.wins, strict=True)),
+                "pairs": [
+                    {
+                        "better": names[duel.better], "worse": names[duel.worse], "difference": duel.difference,
+                        "p": duel.p, "more_than_chance": duel.is_real, "incomparable": duel.why_not or None,
+                    }
+                    for duel in contest.duels
+                ],
+            }
+            for contest in matrix.contests
+        ],
+        "questions": [
+            {
+                "id": line.name,
+                "question": line.question,
+                "spread": line.spread,
+                "systems": {
+                    name: None
+                    if cell is None
+                    else {"answer": cell.answer, "outcome": cell.outcome, "scores": dict(cell.scores)}
+                    for name, cell in zip(names, line.cells, strict=True)
+                },
+            }
+            for line in matrix.lines
+        ],
+    }  # fmt: skip
+
+
+def _text(matrix: Matrix, questions: int) -> str:
+    columns = max(shutil.get_terminal_size().columns, 60)
+    names = [system.name for system in matrix.systems]
+    # Names that a column of the terminal has no room for.
+    shown = [cut(name, max(8, (columns - 34) // len(names) - 2)) for name in names]
+    rows = [["", "questions", *shown]]
+    for contest in matrix.contests:
+        cells = [
+            "-" if mean is None else f"{mean:.3f}" + ("*" if contest.best == place else "")
+            for place, mean in enumerate(contest.means)
+        ]
+        rows.append([contest.metric, str(contest.n), *cells])
+    rows.append(["passed", "", *(f"{system.passed}/{system.questions}" for system in matrix.systems)])
+    rows.append(["cost", "", *(dollars(system.cost) for system in matrix.systems)])
+    rows.append(["p50, s", "", *("-" if s.latency is None else f"{s.latency:.2f}" for s in matrix.systems)])
+    lines = aligned(rows, left=[""], drop=["questions"], shrink="", columns=columns)
+    lines.append("")
+    for contest in matrix.contests:
+        ahead = ", ".join(f"{name} {wins}" for name, wins in zip(names, contest.wins, strict=True))
+        lines.append(f"{contest.metric}: {matrix.said(contest)}; alone best at: {ahead}")
+    differing = [line for line in matrix.lines if line.spread > 0]
+    for line in differing[:questions]:
+        lines += [
+            "",
+            cut(f"[{line.name}] {line.question}" if line.name != line.question else line.question, columns),
+        ]
+        lines += [
+            f"  {name}  {_cell(cell, columns - len(name) - 4)}"
+            for name, cell in zip(shown, line.cells, strict=True)
+        ]
+    if len(differing) > questions:
+        lines += ["", f"{len(differing) - questions} more questions differ: -o matrix.html, or --questions N"]
+    return "\n".join(clean(line) for line in lines)
+
+
+def _cell(cell: Cell | None, width: int) -> str:
+    if cell is None:
+        return "not asked"
+    scores = ", ".join(f"{metric} {value:.2f}" for metric, value in cell.scores.items())
+    return cut(f"{cell.outcome}  {scores}  {' '.join((cell.answer or '').split())}", width)
