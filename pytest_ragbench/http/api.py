@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urljoin
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Transient
@@ -13,13 +14,13 @@ from pytest_ragbench.engine.threads import call
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.retry_after import asked_to_wait
+from pytest_ragbench.http.service_errors import ServiceError, service_error
 from pytest_ragbench.http.tokens import token_source
 from pytest_ragbench.model.errors import Unscored
 from pytest_ragbench.secrets import Redactor, Secret
 
 MAX_BYTES = 32 * 2**20
 """Longest body of one reply. A service that never stops sending must not fill the memory."""
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
 def is_retryable(status: int) -> bool:
@@ -62,20 +63,33 @@ class Service:
         """
         raise NotImplementedError
 
-    def failure(self, reply: ApiReply, note: str = "") -> Exception:
-        """The error for a reply that is one, sorted by whether asking again can help."""
-        code, reason = error_of(reply.text)
+    def failure(self, reply: ApiReply, note: str = "", error: ServiceError | None = None) -> Exception:
+        """The error for a reply that is one, sorted by whether asking again can help.
+
+        ``error`` is what the reply says, where it has been read already.
+        """
+        error = error or service_error(reply.text)
         status, where = reply.status, self.endpoint
-        message = (
-            f"{where.provider}: {status} from {where.url}: {one_line(reason, 300) or 'empty body'}{note}"
-        )
-        if code in _NO_MONEY or status == 402:  # a used-up quota comes as 429, too, and no waiting helps
+        said = self._redirected(reply) or one_line(error.message or reply.text, 300) or "empty body"
+        message = f"{where.provider}: {status} from {where.url}: {said}{note}"
+        if status == 402 or error.no_money:  # a used-up quota comes as 429, too, and no waiting helps
+            why = error.code if error.code and not error.code.isdecimal() else status
             return self._failure(
-                f"{message} (quota used up: {code or status})", code="insufficient_quota", raw=reply.text
+                f"{message} (quota used up: {why})", code="insufficient_quota", raw=reply.text
             )
         if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
         return self._failure(message, code=f"http_{status}", raw=reply.text)
+
+    def _redirected(self, reply: ApiReply) -> str:
+        """Where a redirect leads. It is not followed: whoever answers there would be given the key."""
+        location = reply.headers.get("Location")
+        if not 300 <= reply.status < 400 or not location:
+            return ""
+        target = urljoin(f"{self.endpoint.url}/", location).partition("?")[0].partition("#")[0]
+        base = target.removesuffix("/").removesuffix("/chat/completions").removesuffix("/embeddings")
+        # The path of the request is not known here, and a redirect to a page keeps none of it.
+        return self._redact(f"it redirects to {one_line(target)}; set base_url to {one_line(base)}")
 
 
 class ApiClient(Service):
@@ -139,18 +153,3 @@ class ApiClient(Service):
     def _masked(self, reply: HttpReply) -> str:
         # In a frame of its own, from which nothing is raised: pytest -l would print the unmasked body.
         return self._redact(reply.text())
-
-
-def error_of(body: str) -> tuple[str, str]:
-    """Code and message of an OpenAI-style error body; the body itself where it is something else."""
-    try:
-        error = json.loads(body)
-    except (ValueError, RecursionError):
-        return "", body
-    error = error.get("error", error) if isinstance(error, Mapping) else error
-    if not isinstance(error, Mapping):
-        return "", str(error)
-    # OpenAI tells the reason in `code`, some gateways only in `type`.
-    codes = [str(error.get(name) or "") for name in ("code", "type")]
-    code = next((code for code in codes if code in _NO_MONEY), codes[0])
-    return code, str(error.get("message") or error.get("detail") or body)

@@ -41,9 +41,17 @@ _SHARED = {
 }
 _FIELDS: Mapping[str, Any] = {
     "choices": {
+        "error": None,
         "finish_reason": None,
         "logprobs": None,
-        "message": {"content": None, "refusal": None, "tool_calls": None},
+        "message": {
+            "content": None,
+            "function_call": None,
+            "reasoning": None,
+            "reasoning_content": None,
+            "refusal": None,
+            "tool_calls": None,
+        },
     },
     "data": {"index": None, "embedding": None},
     "error": None,

@@ -7,57 +7,32 @@ engine's: an attempt is exactly one request.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any
 
 from pytest_ragbench.clean import one_line
-from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent
+from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
 from pytest_ragbench.http.api import ApiClient, ApiReply, Service
 from pytest_ragbench.http.endpoints import Endpoint
-from pytest_ragbench.judge.completions import RawReply, completion_of
+from pytest_ragbench.http.service_errors import ServiceError, service_error
+from pytest_ragbench.judge.completions import RawReply, completion_of, error_in
+from pytest_ragbench.judge.forms import (
+    ChatRequest,
+    RequestForm,
+    better_form,
+    first_form,
+    is_about,
+    is_too_long,
+    request_body,
+)
+from pytest_ragbench.judge.reading.endings import outage_in
+from pytest_ragbench.judge.reading.strict_json import UnreadableReply, loaded
 from pytest_ragbench.model.errors import JudgeError
-
-DEFAULT_TOP_LOGPROBS = 20
-"""Of how many tokens the probability is asked: the most that OpenAI gives."""
-# How many a service gives that refuses :data:`DEFAULT_TOP_LOGPROBS`.
-_FEW_TOP_LOGPROBS = 5
 
 NO_LOGPROBS_HINT = (
     'Ask a model whose service gives log probabilities ("top_logprobs"), '
     'or set verdicts = "json" for the metric'
 )
-
-_ABOUT_FORMAT = re.compile(
-    r"response_format|json_schema|json_object|structured[ _-]?output|json[ _-]mode|guided_json", re.I
-)
-_UNSUPPORTED = re.compile(r"unsupported|not support|unrecognized|unknown|not permitted|extra inputs", re.I)
-
-
-class ChatRequest(TypedDict):
-    """One chat completion to be had, as JSON values."""
-
-    model: str
-    messages: list[dict[str, str]]
-    max_tokens: int
-    temperature: float | None
-    seed: int | None
-    output: str
-    """``"auto"``, ``"json_schema"``, ``"json_object"`` or ``"prompt"``."""
-    schema: dict[str, Any] | None
-    """Name and strict JSON schema of the reply; None where log probabilities are asked for instead."""
-
-
-@dataclass(frozen=True)
-class RequestForm:
-    """The form in which a service is known to take requests."""
-
-    output: str = "json_schema"
-    limit_name: str = "max_tokens"
-    top_logprobs: int = DEFAULT_TOP_LOGPROBS
-    without: frozenset[str] = frozenset()
 
 
 class ChatAdapter:
@@ -70,7 +45,7 @@ class ChatAdapter:
 
     def form(self, endpoint: Endpoint, asked: ChatRequest) -> RequestForm:
         """The form that the service takes, as far as it is known."""
-        return self._forms.get(_known_by(endpoint, asked)) or _first_form(asked)
+        return self._forms.get(_known_by(endpoint, asked)) or first_form(asked)
 
     async def fetch(self, call: Call, sender: Sender) -> RawReply:
         """One reply; more than one request only while the service refuses parts of it.
@@ -89,15 +64,16 @@ class ChatAdapter:
         """As :meth:`fetch`, of a service that need not be data."""
         endpoint = service.endpoint
         await service.ready()
+        known = form = self.form(endpoint, asked)
         while True:
-            form = self.form(endpoint, asked)
             try:
                 sent = await sender(lambda used=form: _attempt(service, asked, used))  # type: ignore[misc]
             except _Refused as refused:
-                # Concurrent calls may have learnt the same, or more, meanwhile.
-                if self.form(endpoint, asked) == form:
-                    self._forms[_known_by(endpoint, asked)] = refused.better
+                form = refused.better
                 continue
+            # Only now: one odd question must not change how all others are asked.
+            if form != known:
+                self._forms[_known_by(endpoint, asked)] = self.form(endpoint, asked).merged(known, form)
             reply: RawReply = sent.payload
             return reply
 
@@ -112,85 +88,59 @@ def _known_by(endpoint: Endpoint, asked: ChatRequest) -> tuple[str, str, str]:
     return endpoint.url, asked["model"], asked["output"]
 
 
-def _first_form(asked: ChatRequest) -> RequestForm:
-    return RequestForm(output="json_schema" if asked["output"] == "auto" else asked["output"])
-
-
 async def _attempt(client: Service, asked: ChatRequest, form: RequestForm) -> Sent:
-    reply = await client.post("/chat/completions", _body(asked, form, client.endpoint.extra_body))
-    if not 200 <= reply.status < 300:
-        better = _better(reply, form, asked)
-        raise _Refused(better) if better else _failure(client, reply)
-    return _completed(client, reply)
-
-
-def _body(asked: ChatRequest, form: RequestForm, extra: Mapping[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "model": asked["model"],
-        "messages": asked["messages"],
-        form.limit_name: asked["max_tokens"],
-        "temperature": asked["temperature"],
-        "seed": asked["seed"],
-    }
-    if asked["schema"] is None:
-        body |= {"logprobs": True, "top_logprobs": form.top_logprobs}
-    elif form.output == "json_schema":
-        body["response_format"] = {"type": "json_schema", "json_schema": {**asked["schema"], "strict": True}}
-    elif form.output == "json_object":
-        body["response_format"] = {"type": "json_object"}
-    # None means that the service decides; some refuse an explicit null.
-    body = {key: value for key, value in body.items() if value is not None and key not in form.without}
-    # Last, so that the user's own parameters win.
-    return {**body, **extra}
-
-
-def _completed(client: Service, reply: ApiReply) -> Sent:
-    try:
-        data = json.loads(reply.text)
-    except (ValueError, RecursionError):
-        data = None
-    if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
+    reply = await client.post("/chat/completions", request_body(asked, form, client.endpoint.extra_body))
+    if 200 <= reply.status < 300:
+        data = _json(reply.text)
+        error = error_in(data)
+        if error is None:
+            return _completed(client, reply, data)
         # Gateways report the fault of the service behind them in a reply with status 200.
-        error = data["error"]
-        status = error.get("code") if isinstance(error, Mapping) else None
-        raise _failure(client, ApiReply(status if isinstance(status, int) else 200, {}, reply.text))
-    completion = completion_of(data)
+        reply = ApiReply(error.status or reply.status, reply.headers, reply.text)
+    else:
+        error = service_error(reply.text)
+    # Other statuses have nothing to do with the form of the request.
+    better = better_form(error, form, asked) if reply.status in (200, 400, 404, 422, 501) else None
+    raise _Refused(better) if better else _failure(client, reply, error, asked)
+
+
+def _json(text: str) -> Any:
+    try:
+        return loaded(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _completed(client: Service, reply: ApiReply, data: Any) -> Sent:
+    where = client.endpoint
+    try:
+        completion = completion_of(data)
+    except UnreadableReply as problem:
+        message = f"{where.provider}: the reply from {where.url}: {problem}"
+        raise JudgeError(message, code=problem.code, raw=reply.text) from None
     if completion is None:
-        where = client.endpoint
         raise JudgeError(
             f"{where.provider}: {where.url} sent no chat completion: {one_line(reply.text)}",
             code="no_completion",
             raw=reply.text,
         )
+    if (outage := outage_in(completion.payload)) is not None:
+        raise Transient(f"{where.provider}: {where.url}: {outage}", code="interrupted")
     return completion
 
 
-def _failure(client: Service, reply: ApiReply) -> Exception:
-    error = client.failure(reply)
+def _failure(client: Service, reply: ApiReply, told: ServiceError, asked: ChatRequest) -> Exception:
+    error = client.failure(reply, error=told)
+    if reply.status >= 500 or isinstance(error, Transient):
+        return error
     # A client error that names the parameter: this model has no log probabilities, and never will.
-    if reply.status < 500 and "logprobs" in str(error):
+    if asked["schema"] is None and re.search(r"\blog_?probs|top_?logprobs", f"{told.param} {told.message}"):
         return JudgeError(f"{error}. {NO_LOGPROBS_HINT}", code="no_logprobs", raw=reply.text)
+    for part in ("temperature", "seed", "max_tokens"):
+        if not is_too_long(told) and is_about(told, part):
+            setting = f"providers.{client.endpoint.provider}.{part}"
+            return JudgeError(f"{error}; change {setting}", code=f"http_{reply.status}", raw=reply.text)
     return error
-
-
-def _better(reply: ApiReply, form: RequestForm, asked: ChatRequest) -> RequestForm | None:
-    """How to ask instead, where the service complains about a part that can be left out."""
-    # Other statuses have nothing to do with the form of the request.
-    if reply.status not in (400, 404, 422, 501):
-        return None
-    if form.output != "prompt" and asked["output"] == "auto" and _ABOUT_FORMAT.search(reply.text):
-        return replace(form, output="json_object" if form.output == "json_schema" else "prompt")
-    # OpenAI's reasoning models; the message names the parameter to use instead.
-    if form.limit_name == "max_tokens" and "max_completion_tokens" in reply.text:
-        return replace(form, limit_name="max_completion_tokens")
-    if "top_logprobs" in reply.text and form.top_logprobs > _FEW_TOP_LOGPROBS:
-        return replace(form, top_logprobs=_FEW_TOP_LOGPROBS)
-    # Only where the parameter is quoted: any message may contain the words seed and temperature.
-    if _UNSUPPORTED.search(reply.text):
-        for part in ("temperature", "seed"):
-            if part not in form.without and re.search(rf"['\"`]{part}['\"`]", reply.text):
-                return replace(form, without=form.without | {part})
-    return None
 
 
 class ServiceAdapter:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
 from pytest_ragbench.engine.calls import Sent
+from pytest_ragbench.http.service_errors import ServiceError, error_without_key, read_error
+from pytest_ragbench.judge.reading.strict_json import check_values
 
 # How many tokens' log probabilities are kept: as many as a word of yes or no may take.
 _MAX_POSITIONS = 4
@@ -27,6 +31,10 @@ class RawReply(TypedDict):
     refusal: str | None
     logprobs: NotRequired[list[list[Token]]]
     """By position, where they came: the token that was written, then the others, likeliest first."""
+    thought_in: NotRequired[str]
+    """Where the reply holds reasoning apart from its content: ``"reasoning_content"``."""
+    error: NotRequired[str]
+    """What the service says went wrong while it wrote this reply."""
 
 
 def completion_of(data: Any) -> Sent | None:
@@ -35,16 +43,21 @@ def completion_of(data: Any) -> Sent | None:
     if not isinstance(choices, list):
         return None
     choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
+    check_values(choice, "choices[0]")
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
     reply: RawReply = {
         # Some services answer a schema with a tool call.
         "content": text_of(message.get("content")) or _called(message),
-        "finish_reason": string_or_none(choice.get("finish_reason")),
+        "finish_reason": _finish_reason(choice.get("finish_reason")),
         "refusal": string_or_none(message.get("refusal")) or _refused_part(message.get("content")),
     }
     if logprobs := _logprobs(choice.get("logprobs")):
         reply["logprobs"] = logprobs
+    if thought := _thought_in(message):
+        reply["thought_in"] = thought
+    if (error := error_in(data)) is not None:
+        reply["error"] = error.message or error.code or "without a message"
     return Sent(reply, *tokens_of(data.get("usage")))
 
 
@@ -56,6 +69,48 @@ def tokens_of(usage: Any) -> tuple[int, int]:
         return next((found for name in names if (found := _count(given.get(name)))), 0)
 
     return count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens")
+
+
+def error_in(data: Any) -> ServiceError | None:
+    """The error that a reply with status 200 holds, of the whole or of its first choice."""
+    if not isinstance(data, Mapping):
+        return None
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(choice, Mapping) and (error := read_error(choice.get("error"))) is not None:
+        # One without a status came from a service that failed while it wrote.
+        return error if error.status is not None or error.no_money else replace(error, status=502)
+    error = read_error(data.get("error"), data)
+    return error_without_key(data) if error is None and not choices else error
+
+
+def _finish_reason(given: Any) -> str | None:
+    """A word. Some engines send an object: ``{"type": "stop"}``."""
+    if isinstance(given, Mapping):
+        given = given.get("type") or given.get("reason") or "an object"
+    return given if given is None or isinstance(given, str) else str(given)
+
+
+def _thought_in(message: Mapping[str, Any]) -> str | None:
+    """The field that holds reasoning, where one does."""
+    for name in (
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "thinking",
+        "thinking_blocks",
+        "thoughts",
+    ):
+        if message.get(name):
+            return name
+    parts = message.get("content")
+    kinds = (
+        [part.get("type") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    )
+    return next((f"a part of type {kind}" for kind in kinds if kind in _THOUGHTS), None)
+
+
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
 
 
 def _logprobs(given: Any) -> list[list[Token]]:
@@ -107,28 +162,44 @@ def _token(given: Mapping[str, Any]) -> Token | None:
 
 
 def text_of(content: Any) -> str | None:
-    """The text of a message whose content is a string or a list of parts (reasoning left out)."""
+    """The text of a message whose content is a string, a list of parts (reasoning left out), or the object itself."""
     if isinstance(content, str):
         return content
+    if isinstance(content, Mapping):
+        return _part_text(content) if "type" in content else as_text(content)
     if not isinstance(content, list):
         return None
-    parts = []
-    for part in content:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
-            parts.append(string_or_none(part.get("text")) or "")
+    parts = [part if isinstance(part, str) else _part_text(part) for part in content]
+    # Anthropic's form of a tool call is a part, too.
+    called = [part for part in content if isinstance(part, Mapping) and part.get("type") == "tool_use"]
+    if len(called) == 1 and not "".join(parts).strip():
+        return as_text(called[0].get("input"))
     return "".join(parts)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
+        return string_or_none(part.get("text")) or ""
+    return ""
 
 
 def _called(message: Mapping[str, Any]) -> str | None:
     """The arguments of the one tool call, where a service answers a schema that way."""
     calls = message.get("tool_calls")
-    # With several calls there is no telling which one is the verdict.
-    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
-        return None
-    function = calls[0].get("function")
-    return string_or_none(function.get("arguments")) if isinstance(function, Mapping) else None
+    function = message.get("function_call")  # the older form
+    if isinstance(calls, list) and calls:
+        # With several calls there is no telling which one is the verdict.
+        if len(calls) != 1 or not isinstance(calls[0], Mapping):
+            return None
+        function = calls[0].get("function")
+    return as_text(function.get("arguments")) if isinstance(function, Mapping) else None
+
+
+def as_text(value: Any) -> str | None:
+    """A string as it is, an object or list as JSON."""
+    if isinstance(value, (Mapping, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return string_or_none(value)
 
 
 def _refused_part(content: Any) -> str | None:

@@ -16,9 +16,11 @@ from pydantic import BaseModel, ValidationError
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.judge.base import Task
 from pytest_ragbench.judge.completions import RawReply
+from pytest_ragbench.judge.reading.endings import check_end
 from pytest_ragbench.judge.reading.fields import shown
 from pytest_ragbench.judge.reading.probability import read_word
-from pytest_ragbench.judge.reading.verdicts import UnreadableReply, read_reply
+from pytest_ragbench.judge.reading.strict_json import UnreadableReply
+from pytest_ragbench.judge.reading.verdicts import read_reply
 from pytest_ragbench.judge.rendering import Message, correction, language_of, render, texts_of
 from pytest_ragbench.model.errors import JudgeError
 
@@ -26,6 +28,18 @@ R = TypeVar("R", bound=BaseModel)
 
 # Characters of an unusable reply that are sent back with the request for a better one.
 _MAX_ECHO_CHARS = 20_000
+# Codes of replies that a second try would not better.
+_FINAL = frozenset(
+    [
+        "refused",
+        "content_filter",
+        "context_window",
+        "repetition",
+        "only_reasoning",
+        "interrupted",
+        "unfinished",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,7 @@ def next_turn(task: Task[R], replies: Sequence[RawReply]) -> Turn[R] | Done[R]:
     first = _Read(task, replies[0], quotable)
     if first.value is not None:
         return Done(first.value)
-    if first.code in ("refused", "content_filter"):
+    if first.code in _FINAL:
         raise _judge_error(first)
     # Verdicts that were readable are kept, and only the missing ones are asked for.
     rest = task.remainder(first.payload) if first.payload is not None else None
@@ -154,9 +168,11 @@ def next_turn(task: Task[R], replies: Sequence[RawReply]) -> Turn[R] | Done[R]:
 
 
 def _word(task: Task[Any], reply: RawReply) -> BaseModel:
-    if reply["refusal"]:
-        message = one_line(f"the judge refused: {reply['refusal']}", 600)
-        raise JudgeError(message, code="refused", raw=reply["refusal"])
+    try:
+        check_end(reply, in_a_word=True)
+    except UnreadableReply as problem:
+        raw = reply["content"] or reply["refusal"]
+        raise JudgeError(one_line(str(problem), 600), code=problem.code, raw=raw) from None
     return read_word(reply, language_of(task))
 
 
@@ -182,12 +198,16 @@ class _Read(Generic[R]):
         self.payload: Mapping[str, Any] | None = None
         self.value: R | None = None
         self.code = self.problem = ""
+        schema = task.reply_schema()
         try:
             self.payload = read_reply(
                 raw["content"],
                 finish_reason=raw["finish_reason"],
                 refusal=raw["refusal"],
-                expected=tuple(task.reply_schema().get("required", ())),
+                thought_in=raw.get("thought_in"),
+                error=raw.get("error"),
+                expected=tuple(schema.get("required", ())),
+                known=schema.get("properties", ()),
                 quoted=quotable,
             )
             self.value = task.read(self.payload)

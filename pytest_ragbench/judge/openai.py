@@ -14,8 +14,9 @@ from pytest_ragbench.engine.calls import Call, Scope, Sender
 from pytest_ragbench.engine.limits import limits_of
 from pytest_ragbench.http.endpoints import OPENAI, Endpoint, endpoint_of
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.chat import ChatAdapter, ChatRequest
+from pytest_ragbench.judge.chat import ChatAdapter
 from pytest_ragbench.judge.conversation import Conversation, Turn
+from pytest_ragbench.judge.forms import ChatRequest
 from pytest_ragbench.judge.reading.probability import verdict_tokens
 from pytest_ragbench.judge.reading.schemas import strict_schema
 from pytest_ragbench.judge.rendering import Message, language_of, prompt_version

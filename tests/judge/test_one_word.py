@@ -54,7 +54,10 @@ def reply(*positions: dict[str, float], raw: bool = True) -> Any:
         content.append(
             {**tops[0], "top_logprobs": tops} if tops else {"token": "", "logprob": 0.0, "top_logprobs": []}
         )
-    message = {"role": "assistant", "content": next(iter(positions[0]), "") if positions else ""}
+    message = {
+        "role": "assistant",
+        "content": max(positions[0], key=positions[0].__getitem__, default="") if positions else "",
+    }
     choice = {"index": 0, "message": message, "finish_reason": "length", "logprobs": {"content": content}}
     return {"choices": [choice], "usage": {"prompt_tokens": 300, "completion_tokens": 1}}
 
@@ -102,7 +105,7 @@ def test_bytes_that_both_words_begin_with_leave_it_to_the_next_position() -> Non
     assert sent is not None
     assert read_word(sent.payload, "ru").probability == pytest.approx(1 / 3)
     content = [position(xE381=0.9), position(xAF=0.8, x84=0.2)]
-    sent = completion_of({"choices": [{"message": {"content": "?"}, "logprobs": {"content": content}}]})
+    sent = completion_of({"choices": [{"message": {"content": "は"}, "logprobs": {"content": content}}]})
     assert sent is not None
     assert read_word(sent.payload, "ja").probability == pytest.approx(0.8)
 

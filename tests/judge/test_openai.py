@@ -218,7 +218,7 @@ def test_shapes_of_a_message(engine: Engine, reply: Reply) -> None:
     ("reply", "code", "calls"),
     [
         (Reply(body={"choices": []}), "empty", 2),
-        (Reply(None, message={"reasoning_content": json.dumps(GOOD)}), "empty", 2),
+        (Reply(None, message={"reasoning_content": json.dumps(GOOD)}), "only_reasoning", 1),
         (Reply(body="<html>login</html>", headers={"Content-Type": "text/html"}), "no_completion", 1),
         (Reply(body="{"), "no_completion", 1),
         (Reply(body=[1]), "no_completion", 1),

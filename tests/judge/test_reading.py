@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.judge.reading.verdicts import UnreadableReply, read_reply
+from pytest_ragbench.judge.reading.strict_json import UnreadableReply
+from pytest_ragbench.judge.reading.verdicts import read_reply
 
 KEYS = ("answer_correctness", "groundedness")
 GOOD = {"answer_correctness": 0.2, "groundedness": 0.0, "error_message": "45 дней нет в контексте"}

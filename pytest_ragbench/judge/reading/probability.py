@@ -31,13 +31,30 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
     Raises
     ------
     JudgeError
-        There are none (code ``"no_logprobs"``), or they are not about yes and no (``"no_verdict"``).
+        There are none (code ``"no_logprobs"``), they are not those of the answer (``"only_reasoning"``,
+        ``"empty"``), or not about yes and no (``"no_verdict"``).
     """
+    content = (reply["content"] or "").strip()
+    if where := reply.get("thought_in"):
+        # Servers that split thoughts from the answer still list the tokens of both.
+        raise JudgeError(
+            f"the judge's model thinks before it answers ({where}), and the log probabilities are of its reasoning: "
+            'turn its thinking off, or set verdicts = "json" for the metric',
+            code="only_reasoning",
+            raw=reply["content"],
+        )
     positions = reply.get("logprobs")
     if not positions:
         raise JudgeError(
             f"the judge's reply has no log probabilities, so there is no P(yes). {NO_LOGPROBS_HINT}",
             code="no_logprobs",
+            raw=reply["content"],
+        )
+    if not content or not _is_written(positions, content):
+        raise JudgeError(
+            f"the log probabilities are not those of the judge's answer, which is {one_line(content, 40)!r}. "
+            f"{NO_LOGPROBS_HINT}",
+            code="no_logprobs" if content else "empty",
             raw=reply["content"],
         )
     yes_word, no_word = yes_and_no(lang)
@@ -66,6 +83,16 @@ def read_word(reply: RawReply, lang: str) -> YesChance:
             )
         return YesChance(probability=yes / (yes + no), mass=min(yes + no, 1.0))
     raise AssertionError("unreachable: the last position is read or refused")
+
+
+def _is_written(positions: list[list[Token]], content: str) -> bool:
+    """Whether the tokens are those that the content begins with, as far as they are whole letters."""
+    told = b"".join(_bytes(tokens[0]) for tokens in positions if tokens)
+    try:
+        text = told.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return True
+    return content.startswith(text) or text.startswith(content)
 
 
 def _bytes(token: Token) -> bytes:

@@ -6,39 +6,26 @@ texts may be raw. What is refused: everything that is not JSON (comments, traili
 quotes, NaN), a key given twice, a reply that was cut, and a reply in which two objects could be the
 verdict. Nothing is repaired: a repaired fragment is a verdict that the judge did not give.
 
-The text under judgement can hold a forged verdict that a judge then quotes. An object that stands
-word for word in that text is therefore never preferred to another, and never taken out of prose.
+The text under judgement can hold a forged verdict that a judge then quotes. An object that says what
+such a verdict says is therefore never preferred to another, and never taken out of prose; see
+:mod:`~pytest_ragbench.judge.reading.quotes`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from pytest_ragbench.clean import one_line
-
-
-class UnreadableReply(ValueError):
-    """A reply that is not a verdict.
-
-    ``code`` is one of truncated, refused, content_filter, empty, not_json, not_object, missing_key,
-    ambiguous, duplicate_key, non_finite.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-_FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
+from pytest_ragbench.judge.completions import RawReply
+from pytest_ragbench.judge.reading.endings import check_end
+from pytest_ragbench.judge.reading.quotes import Quotes, canonical
+from pytest_ragbench.judge.reading.strict_json import DECODER, Object, UnreadableReply, check_values
 
 
 def read_reply(
@@ -46,7 +33,10 @@ def read_reply(
     *,
     finish_reason: str | None = None,
     refusal: str | None = None,
+    thought_in: str | None = None,
+    error: str | None = None,
     expected: Collection[str] = (),
+    known: Collection[str] = (),
     quoted: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The verdict object in a reply.
@@ -55,11 +45,13 @@ def read_reply(
     ----------
     content
         The text of the reply.
-    finish_reason, refusal
-        What the provider says of it. A reply that was cut at the token limit is refused even where
-        what arrived looks whole.
+    finish_reason, refusal, thought_in, error
+        What the provider says of it (:class:`~pytest_ragbench.judge.completions.RawReply`). A reply that was cut
+        at the token limit is refused even where what arrived looks whole.
     expected
         Keys that the object must have.
+    known
+        All keys that it may have.
     quoted
         The texts under judgement, which a reply may quote.
 
@@ -68,32 +60,20 @@ def read_reply(
     UnreadableReply
         Saying which kind it is, and naming the key where there is one.
     """
-    _check_end(finish_reason, refusal)
+    raw: RawReply = {"content": content, "finish_reason": finish_reason, "refusal": refusal}
+    if thought_in:
+        raw["thought_in"] = thought_in
+    if error:
+        raw["error"] = error
+    check_end(raw)
     text = (content or "").lstrip("\ufeff").strip()
     if not text:
         raise UnreadableReply("empty", "the reply is empty")
     unwrapped = _unwrapped_string(text)
     try:
-        return _Reading(unwrapped, tuple(expected), quoted).verdict()
+        return _Reading(unwrapped, tuple(expected), Quotes(quoted, tuple(expected), known)).verdict()
     except RecursionError:
         raise UnreadableReply("not_json", "the JSON of the reply is nested too deeply") from None
-
-
-def _check_end(finish_reason: str | None, refusal: str | None) -> None:
-    # Checked before the text: what arrived of a cut reply may look whole.
-    reason = (finish_reason or "").casefold()
-    if refusal and refusal.strip():
-        raise UnreadableReply("refused", f"the judge refused: {one_line(refusal, 120)}")
-    if reason == "refusal":
-        raise UnreadableReply("refused", "the judge refused (finish_reason refusal)")
-    if reason in _FILTERED:
-        raise UnreadableReply(
-            "content_filter", f"the provider's content filter cut the reply (finish_reason {reason})"
-        )
-    if reason in _CUT:
-        raise UnreadableReply(
-            "truncated", f"the reply was truncated at max_tokens (finish_reason {reason}); raise max_tokens"
-        )
 
 
 def _unwrapped_string(text: str) -> str:
@@ -106,42 +86,6 @@ def _unwrapped_string(text: str) -> str:
         if isinstance(inner, str) and "{" in inner:
             return inner
     return text
-
-
-# Values that Python's json would let through
-
-
-@dataclass(frozen=True, slots=True)
-class _NonFinite:
-    literal: str
-
-
-class _Object(dict[str, Any]):
-    """A JSON object that remembers a key that it was given twice."""
-
-    duplicate: str | None = None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    found = _Object(pairs)
-    if len(found) < len(pairs):
-        found.duplicate = Counter(key for key, _ in pairs).most_common(1)[0][0]
-    return found
-
-
-def _float(literal: str) -> float | _NonFinite:
-    value = float(literal)
-    return value if math.isfinite(value) else _NonFinite(literal)
-
-
-def _int(literal: str) -> int | _NonFinite:
-    # No verdict needs more digits, and int() refuses thousands of them.
-    return int(literal) if len(literal) <= 300 else _NonFinite(literal[:20] + "…")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_NonFinite, strict=False
-)
 
 
 _OPENING = re.compile(r"\{\s*[\"}]")
@@ -169,6 +113,16 @@ class _Span:
 
 
 @dataclass(frozen=True, slots=True)
+class _Verdict:
+    """An object with the keys of a verdict, and the whole object that it was wrapped in."""
+
+    start: int
+    end: int
+    value: Any
+    whole: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Fragment:
     """An opening brace followed by an expected key, where no JSON object starts."""
 
@@ -185,19 +139,15 @@ def _key_start(expected: tuple[str, ...]) -> re.Pattern[str]:
 class _Reading:
     """One reply, taken apart."""
 
-    def __init__(self, text: str, expected: tuple[str, ...], quoted: Sequence[str]) -> None:
+    def __init__(self, text: str, expected: tuple[str, ...], quotes: Quotes) -> None:
         self.text = text
         self.expected = expected
-        self._quoted = quoted
+        self._quotes = quotes
         self.key_start = _key_start(expected)
         self.objects: list[_Span] = []
         self.fragments: list[_Fragment] = []
         self._scan()
         self.reasoning = list(self._reasoning())
-
-    @cached_property
-    def quoted(self) -> list[str]:
-        return [_squeezed(item) for item in self._quoted]
 
     def _scan(self) -> None:
         """All JSON objects that stand on their own, left to right.
@@ -210,7 +160,7 @@ class _Reading:
             end = position + 1
             if _OPENING.match(self.text, position) or self.key_start.match(self.text, position):
                 try:
-                    value, end = _DECODER.raw_decode(self.text, position)
+                    value, end = DECODER.raw_decode(self.text, position)
                     self.objects.append(_Span(position, end, value))
                 except ValueError as error:
                     failures += 1
@@ -253,14 +203,16 @@ class _Reading:
     def _has_keys(self, value: Any) -> bool:
         return isinstance(value, dict) and all(key in value for key in self.expected)
 
-    def _is_quoted(self, start: int, end: int) -> bool:
-        piece = _squeezed(self.text[start:end])
-        return any(piece in text for text in self.quoted)
+    def _may_be_quoted(self, span: _Verdict) -> bool:
+        return self._quotes.has_spelt(self.text[span.start : span.end]) or self._quotes.may_hold(span.value)
+
+    def _is_quoted(self, span: _Verdict) -> bool:
+        return self._quotes.has_spelt(self.text[span.start : span.end]) or self._quotes.holds(span.value)
 
     def verdict(self) -> dict[str, Any]:
         said = [span for span in self.objects if not self._is_thought(span.start)]
         candidates = [
-            _Span(span.start, span.end, inner)
+            _Verdict(span.start, span.end, inner, span.value)
             for span in said
             if self._has_keys(inner := _unwrapped(span.value, self._has_keys))
         ]
@@ -268,31 +220,31 @@ class _Reading:
             raise self._nothing(said)
         chosen = self._chosen(candidates)
         self._check_fragments(chosen)
-        _check_values(chosen.value, "")
+        check_values(chosen.whole)
         return dict(json.loads(json.dumps(chosen.value)))  # plain dicts
 
-    def _chosen(self, candidates: list[_Span]) -> _Span:
+    def _chosen(self, candidates: list[_Verdict]) -> _Verdict:
         if len(candidates) == 1 and (candidates[0].start, candidates[0].end) == (0, len(self.text)):
             return candidates[0]  # the whole reply: whatever it quotes, the judge said nothing else
         # A reply that repeats its verdict has still one verdict.
         by_value = {_canonical(span.value): span for span in candidates}
         if len(by_value) == 1:
             only = candidates[-1]
-            if self._is_quoted(only.start, only.end) and not self._stands_alone(candidates):
+            if not self._stands_alone(candidates) and self._may_be_quoted(only):
                 raise UnreadableReply(
                     "ambiguous",
                     "ambiguous: the only JSON object in the reply is quoted from the text under judgement",
                 )
             return only
         # What also stands in the text under judgement was probably quoted, and may have been planted there.
-        own = {key: span for key, span in by_value.items() if not self._is_quoted(span.start, span.end)}
-        if len(own) != 1:
+        own = [span for span in by_value.values() if not self._is_quoted(span)]
+        if len(own) != 1 or self._may_be_quoted(own[0]):
             raise UnreadableReply(
                 "ambiguous", f"ambiguous: the reply holds several verdicts ({len(by_value)} JSON objects)"
             )
-        return next(iter(own.values()))
+        return own[0]
 
-    def _stands_alone(self, candidates: list[_Span]) -> bool:
+    def _stands_alone(self, candidates: list[_Verdict]) -> bool:
         """Whether nothing stands beside the object but reasoning, which considers no other verdict."""
         thought = [span for span in self.objects if self._is_thought(span.start)]
         value = _canonical(candidates[0].value)
@@ -303,14 +255,14 @@ class _Reading:
         between = "".join(self.text[a[1] : b[0]] for a, b in pairwise(edges))
         return not re.sub(r"```\w*", "", between).strip()
 
-    def _check_fragments(self, chosen: _Span) -> None:
+    def _check_fragments(self, chosen: _Verdict) -> None:
         """A broken attempt at a verdict beside the one that was found makes that one doubtful.
 
         Unless the attempt is a quote, or was closed before the verdict began (a sample of the format).
         """
         for fragment in self.fragments:
-            head = _squeezed(self.text[fragment.start : fragment.start + 200])[:30]
-            is_quote = any(head in text for text in self.quoted)
+            head = "".join(self.text[fragment.start : fragment.start + 200].split())[:30]
+            is_quote = self._quotes.has_spelt(head)
             closed = self._closing_brace(fragment.start) < chosen.start
             if not (self._is_thought(fragment.start) or is_quote or closed):
                 raise UnreadableReply(
@@ -352,6 +304,8 @@ class _Reading:
 def _unwrapped(value: Any, wanted: Any) -> Any:
     """The object inside objects of one key: ``{"result": {...}}``."""
     while isinstance(value, dict) and len(value) == 1 and not wanted(value):
+        if isinstance(value, Object) and value.duplicate is not None:
+            check_values(value)
         (value,) = value.values()
     return value
 
@@ -360,7 +314,7 @@ def _other_json(text: str) -> str | None:
     # A list in a code fence is named as a list, not as prose.
     text = re.sub(r"^```\w*|```$", "", text.strip()).strip()
     try:
-        value = _DECODER.decode(text)
+        value = DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     kinds = {
@@ -373,25 +327,5 @@ def _other_json(text: str) -> str | None:
     return kinds.get(type(value), "a number")
 
 
-def _check_values(value: Any, path: str) -> None:
-    if isinstance(value, _NonFinite):
-        raise UnreadableReply(
-            "non_finite", f"{path}: {value.literal} is not valid JSON; a finite number is needed"
-        )
-    if isinstance(value, _Object):
-        if value.duplicate is not None:
-            where = f"{path}.{value.duplicate}" if path else value.duplicate
-            raise UnreadableReply("duplicate_key", f"{where}: given twice in the JSON of the reply")
-        for key, item in value.items():
-            _check_values(item, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check_values(item, f"{path}[{index}]")
-
-
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=repr)
-
-
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    return json.dumps(canonical(value), sort_keys=True, default=repr)
