@@ -213,7 +213,7 @@ def _objects(text: str) -> Iterator[tuple[int, int, Any]]:
             end = _closed(text, match.start())
             try:
                 value = ast.literal_eval(text[match.start() : end])
-            except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            except (ValueError, SyntaxError, MemoryError, RecursionError, SystemError, TypeError):
                 continue
         place = end
         yield match.start(), end, value

@@ -170,7 +170,7 @@ def _parsed(piece: str) -> Any:
     for form in (piece, python, re.sub(r"[\n\r\t]+", " ", python)):
         try:
             return ast.literal_eval(form)
-        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError, SystemError, TypeError):
             continue
     return None
 
