@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,7 @@ class Embedder(Protocol):
 
 
 def checked_texts(texts: Sequence[str], name: str) -> list[str]:
-    """The texts as a list.
+    """The texts as a list, in the Unicode form NFC: a model may cut decomposed letters otherwise.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def checked_texts(texts: Sequence[str], name: str) -> list[str]:
             raise UsageError(f"{name}: text {number} is a {type(text).__name__}, not a string")
         if is_blank(text):
             raise EmbeddingError(f"{name}: text {number} is blank, and has no embedding", code="blank")
-    return items
+    return [normalize("NFC", text) for text in items]
 
 
 def checked_vectors(vectors: Any, texts: Sequence[str], name: str) -> Vectors:

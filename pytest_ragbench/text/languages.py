@@ -67,7 +67,8 @@ def detect_language(text: str) -> str:
     letter of its own in the text wins (Ukrainian ї); else the one whose small words occur most, unless those of
     others outnumber them (then ``"und"``).
     """
-    return _detector().language_of(text)
+    # Composed, since letters of one language alone (ї) and small words are looked up as they are written.
+    return _detector().language_of(unicodedata.normalize("NFC", text))
 
 
 class _Detector:

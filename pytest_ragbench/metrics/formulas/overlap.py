@@ -4,10 +4,12 @@ Sources: Lin 2004 (ROUGE), Papineni et al. 2002 (BLEU), Popović 2015 (chrF), Ra
 
 ROUGE is computed by rouge-score, BLEU and chrF by sacrebleu; this module chooses the tokens. The
 default tokenizer of rouge-score knows [a-z0-9] only and gives identical Russian answers a 0.
+Texts are compared in NFC: decomposed Hangul or accents are the same text to a reader.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -70,7 +72,7 @@ def rouge(
     UndefinedScore
         No tokens on either side (code ``no_tokens``). One side without tokens scores 0.
     """
-    targets = _references(references)
+    answer, targets = _composed(answer), _references(references)
     scorer = _scorer(tuple(types), tokenizer, stem, fold_yo)
     tokenize = scorer._tokenizer.tokenize
     with_tokens = [target for target in targets if tokenize(target)]
@@ -203,7 +205,7 @@ def corpus_bleu(
     metric = _bleu(tokenizer or bleu_tokenizer(lang or detect_language(targets[0][0])), False, lowercase)
     # sacrebleu wants streams: the first references of all answers, then the second ones ...
     streams = [list(stream) for stream in zip_longest(*targets)]
-    score = metric.corpus_score(list(answers), streams)
+    score = metric.corpus_score(list(map(_composed, answers)), streams)
     return Overlap(_percent(score.score), _signature(metric, targets))
 
 
@@ -252,7 +254,11 @@ def _bleu(tokenizer: str, effective_order: bool, lowercase: bool) -> Any:
 
 
 def _sentence(metric: Any, answer: str, targets: Sequence[str]) -> float:
-    return _percent(metric.sentence_score(answer, list(targets)).score) if not is_blank(answer) else 0.0
+    return (
+        _percent(metric.sentence_score(_composed(answer), list(targets)).score)
+        if not is_blank(answer)
+        else 0.0
+    )
 
 
 def _signature(metric: Any, targets: Sequence[Sequence[str]]) -> str:
@@ -283,9 +289,13 @@ def _references(references: References, name: str = "the reference") -> tuple[st
     for target in targets:
         if not isinstance(target, str):
             raise UsageError(f"{name} must be text, got {type(target).__name__}: {str(target)[:60]!r}")
-        if not target.strip():
+        if is_blank(target):
             raise UsageError(f"{name} is blank; give the right answer as text")
-    return targets
+    return tuple(map(_composed, targets))
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 # --- words and strings -------------------------------------------------------------------------
@@ -295,7 +305,7 @@ def exact_match(answer: str, references: References) -> float:
     """1 where the answer is a reference, up to case, width, white space and punctuation at the ends."""
     wanted = _references(references)
     # Normalising would leave nothing of a reference such as "?!".
-    if answer in wanted:
+    if _composed(answer) in wanted:
         return 1.0
     found = normalize_text(answer)
     return float(bool(found) and found in {normalize_text(target) for target in wanted})
@@ -324,6 +334,7 @@ def token_f1(answer: str, references: References) -> float:
 
 def string_similarity(a: str, b: str) -> float:
     """1 - Levenshtein distance / length of the longer string; 1 for two empty strings. Source: Levenshtein 1966."""
+    a, b = _composed(a), _composed(b)
     longer = max(len(a), len(b))
     return 1.0 - levenshtein(a, b) / longer if longer else 1.0
 
