@@ -24,6 +24,7 @@ from pytest_ragbench.plugin.outcomes import PhaseOutcome
 from pytest_ragbench.plugin.preflight import run_preflight
 from pytest_ragbench.plugin.reports import Reports, run_info
 from pytest_ragbench.plugin.state import RunState
+from pytest_ragbench.plugin.subtests import Subtests
 
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.preflight import Preflight
@@ -80,6 +81,7 @@ class RunResults:
         self._worse: WorseAnswers | None = None
         self._kept: KeptResults | None = None
         self._missing = Missing()
+        self._subtests = Subtests()
 
     # What comes in
 
@@ -146,8 +148,9 @@ class RunResults:
         rerun = report.outcome not in _LAST  # its record comes with the last attempt
         if not rerun:
             self._missing.see(report)
-        if report.failed and not rerun:
+        if report.failed and not rerun and not self._subtests.stands_for_subtests(report):
             self._count_failure(outcome.kind if outcome else None)
+        self._subtests.see(report, outcome.kind if outcome else None)
         if outcome is None:
             return
         self.told(outcome.collected)
@@ -157,11 +160,11 @@ class RunResults:
             return
         if outcome.evidence is not None:
             self._evidence.append((report.nodeid, outcome.evidence))
-        if outcome.record is not None:
+        for record in self._subtests.records(report, outcome.record):
             self._totals = self._totals or _new_totals()
-            self._missing.add(outcome.record)
+            self._missing.add(record)
             for consumer in self._consumers():
-                consumer.add(outcome.record)
+                consumer.add(record)
 
     def take_rest(
         self, usage: dict[str, Any], texts: Iterable[str], trials: Iterable[dict[str, Any]] = ()

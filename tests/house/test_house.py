@@ -85,6 +85,7 @@ START_UP = (
     "plugin/outcomes.py",
     "plugin/preflight.py",
     "plugin/reports.py",
+    "plugin/subtests.py",
     "plugin/support.py",
     "plugin/state.py",
     "plugin/stream.py",

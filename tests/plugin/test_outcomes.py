@@ -233,6 +233,48 @@ def test_many(subtests):
     assert {"quality", "judge"} <= kinds
 
 
+def test_an_outage_in_a_subtest_is_no_failure_of_its_test(project: Project, both: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+@pytest.fixture
+def retriever():
+    return lambda question: {"answer": "It takes 30 days.", "contexts": ["It takes 30 days."]}
+
+@pytest.mark.rag_questions([{"id": "a", "question": "A?"}, {"id": "b", "question": "B?"}])
+def test_many(rag_sample, subtests):
+    with subtests.test("good"):
+        rb.assert_search_rag(rag_sample, judge=says(1))
+    with subtests.test("skipped"):
+        pytest.skip("not today")
+    with subtests.test("expected"):
+        pytest.xfail("known")
+    with subtests.test("faithful"):
+        if rag_sample.id == "b":
+            pytest.skip("not this one")
+        rb.assert_faithfulness(rag_sample, ">=0.5", judge=down)
+"""
+    )
+    assert project.run("--ragbench-json=out.json", *both).ret == 8
+    report = project.report()
+    assert report["exit_code"] == 8
+    records = {name: [each for each in report["results"] if each["question_id"] == name] for name in "ab"}
+    assert [(each["outcome"], each["kind"]) for each in records["a"]] == [
+        ("passed", None),
+        ("error", "judge"),
+        ("error", "judge"),
+    ]
+    assert records["a"][-1]["message"] == "contains 1 failed subtest"
+    skipped = [set(each["metrics"]) for each in records["b"] if each["outcome"] == "skipped"]
+    assert skipped
+    assert all("faithfulness" in metrics and "search_rag_groundedness" not in metrics for metrics in skipped)
+    if not both:
+        result = project.run("--ragbench-gate=faithfulness >= 0.5")
+        result.stdout.fnmatch_lines(
+            ["UNDECIDED *2 of 2 questions have no score (1 judge_raised, 1 skipped)*"]
+        )
+
+
 def test_a_result_that_cannot_cross_from_a_worker_is_never_green(project: Project) -> None:
     project.write(
         test_a_py="""
