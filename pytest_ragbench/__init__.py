@@ -39,6 +39,7 @@ NAMES_BY_MODULE = {
     "model.thresholds": "Threshold",
     "questions": "load_questions",
     "rag": "Retriever",
+    "rag.trace_context": "traceparent",
     "scoring.requests": "ThresholdLike",
     "scoring.sets": "Items",
 }

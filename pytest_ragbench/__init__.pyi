@@ -42,6 +42,7 @@ from pytest_ragbench.model.scores import Finding, Score, Usage
 from pytest_ragbench.model.thresholds import Threshold
 from pytest_ragbench.questions import load_questions
 from pytest_ragbench.rag import Retriever
+from pytest_ragbench.rag.trace_context import traceparent
 from pytest_ragbench.scoring.requests import ThresholdLike
 from pytest_ragbench.scoring.sets import Items
 
@@ -156,6 +157,7 @@ __all__ = [
     "score",
     "score_over",
     "shuffled_contexts",
+    "traceparent",
     "with_distractor",
 ]
 

@@ -124,11 +124,6 @@ class Sent:
 class Sender(Protocol):
     """Makes one request: waits for a slot, bounds its time, retries what can heal, counts it."""
 
-    @property
-    def at_once(self) -> int:
-        """The most requests that the provider was seen to have at a time during the last one, it included."""
-        ...
-
     async def __call__(self, attempt: Callable[[], Awaitable[Sent]], /) -> Sent: ...
 
 

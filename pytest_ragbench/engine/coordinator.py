@@ -35,6 +35,7 @@ class Failure(NamedTuple):
 
     message: str
     code: str
+    trace_id: str | None = None
 
 
 class Reply(NamedTuple):

@@ -169,7 +169,9 @@ class Fetcher:
             if found is None:
                 break
             if isinstance(found, Failure):
-                raise call.failure(found.message, code=found.code)
+                failure = call.failure(found.message, code=found.code)
+                failure.trace_id = found.trace_id
+                raise failure
             if (got := self._read(read, found)) is not None:
                 return got
             unreadable = found.text
@@ -188,8 +190,8 @@ class Fetcher:
             outcome = self._reply(call, digest, text, sender)
         except BaseException as error:
             # A test that joined meanwhile meets the error itself; only a guess leaves it for others.
-            if flight.ahead and _used_up(error):
-                outcome = Failure(str(error), getattr(error, "code", "error"))
+            if flight.ahead and isinstance(error, Unscored) and _used_up(error):
+                outcome = Failure(str(error), error.code, error.trace_id)
             if isinstance(error, Exception):
                 coordinator.note(Event("failed", call.kind))
             running.prefetched.first_takers.pop(digest, None)

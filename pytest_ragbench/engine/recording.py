@@ -30,7 +30,7 @@ from pytest_ragbench.secrets import Redactor, fingerprint
 
 T = TypeVar("T")
 
-MEASURED = ("latency", "first_token", "at_once")
+MEASURED = ("latency", "first_token", "at_once", "trace_id", "span_id", "asked")
 """What is never twice the same of a reply of the system under test."""
 KINDS = ("rag", "judge", "embedding")
 _MARKER = re.compile(r"-[0-9a-f]{8}\b")

@@ -63,6 +63,8 @@ class Unscored(RagbenchError):
         super().__init__(message)
         self.code = code
         self.raw = raw
+        self.trace_id: str | None = None
+        """Of a question that got no answer: that of the service's trace, where it keeps one."""
 
 
 class JudgeError(Unscored):

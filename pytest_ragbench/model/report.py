@@ -178,6 +178,12 @@ class SampleRecord(Part):
     """seconds until the first piece of a streamed answer; null: it came as a whole"""
     at_once: int | None = None
     """the most questions that were under way at a time while this one was answered; null: not known"""
+    trace_id: str | None = None
+    """of the service's trace, by W3C trace context; of a stored answer, that of when it was asked for"""
+    span_id: str | None = None
+    """the parent of the service's first span"""
+    asked: float | None = None
+    """seconds since 1970"""
     cached: bool = False
     """true: the answer came from the store"""
 
@@ -203,6 +209,7 @@ class QuestionRecord(Part):
     first_token: float | None = None
     """seconds; null: not streamed"""
     at_once: int | None = None
+    trace_id: str | None = None
     cached: bool = False
 
 
@@ -270,6 +277,8 @@ class RunInfo(Part):
     git: GitRecord | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
     """task of the judge to version and fingerprint of its prompt"""
+    trace_url: str | None = None
+    """where traces are shown; `{trace_id}` in it is replaced"""
     shards: tuple[str, ...] = ()
     """of a merged report: the files it was made from"""
 

@@ -143,6 +143,11 @@ class RagSample:
     at_once
         The most questions that the RAG system was seen to have at a time while it answered this one, which counts;
         None: not known.
+    trace_id, span_id
+        Under which a service that takes part in W3C trace context files its trace of the question; hexadecimal. Of a
+        stored answer: those of when it was asked for.
+    asked
+        When the question was sent, in seconds since 1970.
     cached
         True where the answer was not asked for again.
 
@@ -175,6 +180,9 @@ class RagSample:
     latency: float | None = None
     first_token: float | None = None
     at_once: int | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    asked: float | None = None
     cached: bool = False
 
     def __post_init__(self) -> None:

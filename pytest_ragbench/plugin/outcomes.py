@@ -155,7 +155,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
     asks = collected_of(item.config).asks(item) if fails else has_questions(item)
     if kind is None and not results and not usage and not warnings and not asks and not told:
         return
-    from pytest_ragbench.report.records import properties, record_of, with_attempt
+    from pytest_ragbench.report.records import properties, record_of, traces_of, with_attempt
 
     record, evidence = None, None
     if (asks and (phase == "call" or fails)) or results or kind:
@@ -177,8 +177,11 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             from pytest_ragbench.plugin.others import tell_others
 
             tell_others(item, report, record, results)
+        traces = traces_of(record, state.settings.trace_url if state.is_loaded else None)
+        if fails:
+            _show_traces(report, traces)
         if state.tells_junit:
-            item.user_properties += properties(results, kind)
+            item.user_properties += properties(results, kind, traces)
         # In place: the report of the teardown has them, too, and a number of numpy does not cross to the controller.
         item.user_properties[:] = [(str(name), plain(value)) for name, value in item.user_properties]
         report.user_properties = list(item.user_properties)
@@ -236,6 +239,19 @@ def _frames(raised: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> l
     ]
     found = traceback.StackSummary.extract(iter(shown)).format()
     return ["Traceback (most recent call last):\n", *found] if found else []
+
+
+def _show_traces(report: pytest.TestReport, traces: Sequence[tuple[str, str]]) -> None:
+    """Below the failure, whatever failed: where the service's own trace of the question is."""
+    from pytest_ragbench.report.records import MOST_TRACES
+
+    add = getattr(report.longrepr, "addsection", None)
+    if add is None or not traces:
+        return
+    lines = [f"{where}   {clean(name)}" for name, where in traces[:MOST_TRACES]]
+    if len(traces) > MOST_TRACES:
+        lines.append(f"... and {len(traces) - MOST_TRACES} more, which stand in the report")
+    add("trace of the question" if len(traces) == 1 else "traces of the questions", "\n".join(lines))
 
 
 def _is_ours(path: str) -> bool:

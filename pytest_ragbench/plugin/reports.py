@@ -171,6 +171,7 @@ def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
         sources=tuple(clean(name) for name in state.settings.sources),
         git=revision(config.invocation_params.dir),
         prompts=prompt_versions(),
+        trace_url=state.settings.trace_url,
     )
 
 

@@ -20,6 +20,7 @@ from pytest_ragbench.model.errors import EndpointError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.http import Headers, HttpRetriever, headers_of
 from pytest_ragbench.rag.service import Sending, ServiceClient
+from pytest_ragbench.secrets import Secret
 from pytest_ragbench.settings import RagSettings
 
 if TYPE_CHECKING:
@@ -88,11 +89,19 @@ class AsgiTransport:
         """Nothing to prepare: the app starts within its first request's time, as it always has."""
 
     async def send(
-        self, method: str, url: yarl.URL, body: bytes | None, *, content_type: str, max_bytes: int
+        self,
+        method: str,
+        url: yarl.URL,
+        body: bytes | None,
+        *,
+        content_type: str,
+        more_headers: Mapping[str, Secret],
+        max_bytes: int,
     ) -> HttpReply:
         """See :class:`~pytest_ragbench.rag.service.Transport`."""
         state = await self._started()
-        headers = {name: value.reveal() for name, value in self._headers.sent.items()} | {"Host": _HOST}
+        given = {**self._headers.sent, **more_headers}
+        headers = {name: value.reveal() for name, value in given.items()} | {"Host": _HOST}
         if body is not None:
             headers |= {"Content-Type": content_type, "Content-Length": str(len(body))}
         response = _Response()

@@ -13,6 +13,7 @@ from pytest_ragbench.engine.threads import call
 from pytest_ragbench.model.errors import EndpointError, RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample, sample_from
 from pytest_ragbench.rag.mapping import COLUMNS, BadReply, ReplyReader, found_in
+from pytest_ragbench.rag.trace_context import Trace, new_trace, within
 from pytest_ragbench.settings import ReplyMapping
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class CallableRetriever:
     """Asks ``function(question)``, or ``function(question, session=...)`` where it has that parameter; sync or async.
 
     A sync function runs in a thread of its own with the asker's context variables, an async one on
-    the engine's loop. Answers are not kept, since nothing tells when the function changes.
+    the engine's loop; both within the question's trace
+    (:mod:`~pytest_ragbench.rag.trace_context`). Answers are not kept, since nothing tells when the function changes.
     """
 
     def __init__(
@@ -57,8 +59,23 @@ class CallableRetriever:
         """Call the function; see :class:`~pytest_ragbench.rag.Retriever`."""
 
         async def send(sender: Sender) -> Any:
-            answer, latency = (await sender(lambda: self._attempt(question))).payload
-            return answer, {"latency": latency, "at_once": sender.at_once}
+            traces: list[Trace] = []
+
+            async def attempt() -> Sent:
+                traces.append(new_trace())
+                with within(traces[-1]):
+                    return await self._attempt(question)
+
+            try:
+                answer, latency = (await sender(attempt)).payload
+            except EndpointError as error:
+                error.trace_id = traces[-1].trace_id if traces else None
+                raise
+            return answer, {
+                "latency": latency,
+                "at_once": getattr(sender, "at_once", None),
+                **traces[-1]._asdict(),
+            }
 
         call = Call(
             kind="rag",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Coroutine
@@ -16,6 +17,7 @@ from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.rag.callables import CallableRetriever
 from pytest_ragbench.rag.mapping import ReplyReader
+from pytest_ragbench.rag.trace_context import traceparent
 
 
 def named_retriever(spec: Spec) -> CallableRetriever:
@@ -57,6 +59,7 @@ def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any
             stdin=asyncio.subprocess.PIPE if on_stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "TRACEPARENT": traceparent() or ""},
         )
         try:
             async with asyncio.timeout(timeout):

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypedDict
@@ -24,6 +24,7 @@ from pytest_ragbench.model.errors import EndpointError, UsageError
 from pytest_ragbench.rag.decoding import decoded
 from pytest_ragbench.rag.mapping import BadReply
 from pytest_ragbench.rag.sse import first_token
+from pytest_ragbench.rag.trace_context import HEADER, Trace, new_trace
 from pytest_ragbench.secrets import Redactor, Secret
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -66,9 +67,16 @@ class Transport(Protocol):
         ...
 
     async def send(
-        self, method: str, url: yarl.URL, body: bytes | None, *, content_type: str, max_bytes: int
+        self,
+        method: str,
+        url: yarl.URL,
+        body: bytes | None,
+        *,
+        content_type: str,
+        more_headers: Mapping[str, Secret],
+        max_bytes: int,
     ) -> HttpReply:
-        """One request, one reply, in whatever time it takes.
+        """One request, one reply, in whatever time it takes. ``more_headers`` are those of this request alone.
 
         Raises
         ------
@@ -114,18 +122,37 @@ class ServiceClient:
             The service refused, or sent something that can't be read as text.
         """
         await self._transport.ready()
-        payload: dict[str, Any] = (
-            await sender(lambda: self._attempt(sending["url"], sending["body"]))
-        ).payload
-        return {**payload, "at_once": sender.at_once}
+        traces: list[Trace] = []
 
-    async def _attempt(self, url: str, body: Any) -> Sent:
+        def attempt() -> Awaitable[Sent]:
+            traces.append(new_trace())
+            return self._attempt(sending["url"], sending["body"], traces[-1])
+
+        try:
+            payload: dict[str, Any] = (await sender(attempt)).payload
+        except EndpointError as error:
+            if traces and self._own_trace:
+                error.trace_id = traces[-1].trace_id
+            raise
+        # A header that is configured is not replaced, and its trace is not ours.
+        return {
+            **payload,
+            "at_once": getattr(sender, "at_once", None),
+            **(traces[-1]._asdict() if self._own_trace else {}),
+        }
+
+    @property
+    def _own_trace(self) -> bool:
+        return HEADER not in self._service.headers
+
+    async def _attempt(self, url: str, body: Any, trace: Trace) -> Sent:
         name = self._service.name
+        headers = {HEADER: Secret(trace.header)} if self._own_trace else {}
         started = time.monotonic()
         try:
             # Around all redirects; the engine's own limit is a second later, and could not name the URL.
             async with asyncio.timeout(self._service.timeout):
-                reply = await self._exchange(url, body)
+                reply = await self._exchange(url, body, headers)
         except TimeoutError:
             message = f"{name}: no complete reply within {self._service.timeout:g} s"
             raise Transient(message, code="timeout") from None
@@ -151,7 +178,7 @@ class ServiceClient:
             payload["first_token"] = None if began is None else began - started
         return Sent(payload)
 
-    async def _exchange(self, url: str, body: Any) -> HttpReply:
+    async def _exchange(self, url: str, body: Any, headers: Mapping[str, Secret]) -> HttpReply:
         """One request, and those that the service redirects it to."""
         service = self._service
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
@@ -163,6 +190,7 @@ class ServiceClient:
                 yarl.URL(url, encoded=True),
                 data,
                 content_type=content_type,
+                more_headers=headers,
                 max_bytes=service.max_bytes,
             )
             location = reply.headers.get("Location")
@@ -213,7 +241,7 @@ class ServiceClient:
 
 
 def measured(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stored reply says of how it came: ``latency``, ``first_token`` (seconds) and ``at_once``, where known."""
+    """What a stored reply says of how it came, where known: the fields of a sample that are named in ``MEASURED``."""
     return {name: payload[name] for name in MEASURED if payload.get(name) is not None}
 
 

@@ -40,6 +40,8 @@ class _Report(Protocol):
     def when(self) -> str | None: ...
 
 
+MOST_TRACES = 5
+"""Of one test are shown; a test of a whole file has hundreds. All of them stand in the report."""
 _MOST_REPLIES = 50
 """Of one score: a dialogue, or a panel with votes, has many."""
 
@@ -85,10 +87,33 @@ def record_of(
         duration=float(report.duration),
         question_id=plain(question_id),
         samples=tuple(_sample(sample) for sample in samples),
-        questions=tuple(question_record(each) for each in _not_shown(funcargs, question, samples, collected)),
+        questions=_with_trace(
+            [question_record(each) for each in _not_shown(funcargs, question, samples, collected)], error
+        ),
         metrics=metrics,
         scores=tuple(_score(result, places, reply_limit) for result in results),
     )
+
+
+def _with_trace(
+    questions: Sequence[QuestionRecord], error: BaseException | None
+) -> tuple[QuestionRecord, ...]:
+    """The only question of a test that got no answer has a trace all the same."""
+    trace_id = getattr(error, "trace_id", None)
+    if trace_id is None or len(questions) != 1:
+        return tuple(questions)
+    return (replace(questions[0], trace_id=trace_id),)
+
+
+def traces_of(record: TestRecord, template: str | None) -> list[tuple[str, str]]:
+    """Question (its id) and trace, as a URL where there is a template for it, of all that a test has asked."""
+    asked: list[SampleRecord | QuestionRecord] = [*record.samples, *record.questions]
+    return [(each.id or each.question, trace_url(template, each.trace_id)) for each in asked if each.trace_id]
+
+
+def trace_url(template: str | None, trace_id: str) -> str:
+    """Where a trace is shown; its id where nobody knows."""
+    return template.replace("{trace_id}", trace_id) if template else trace_id
 
 
 def with_attempt(earlier: TestRecord, last: TestRecord) -> TestRecord:
@@ -154,8 +179,9 @@ _OF_BOTH = ("id", "question", "lang", "tags", "must_pass", "session", "cluster")
 _OF_SAMPLES = (
     *_OF_BOTH, "answer", "contexts", "context_ids", "context_scores", "reference", "reference_contexts",
     "context_urls", "relevant_urls", "should_abstain", "latency", "first_token",
-    "at_once", "cached",
+    "at_once", "trace_id", "span_id", "asked", "cached",
 )  # fmt: skip
+_HOW = ("latency", "first_token", "at_once", "trace_id")
 _OF_SCORES = (
     "value", "reason", "error_message", "evidence_title", "judge", "embedder", "votes", "duration", "cached",
 )  # fmt: skip
@@ -173,7 +199,7 @@ def question_record(question: Any) -> QuestionRecord:
     return QuestionRecord(
         **_fields(question, _OF_BOTH),
         relevant_ids=plain(relevant) if isinstance(relevant, Mapping) else None,
-        **{name: plain(getattr(question, name, None)) for name in ("latency", "first_token", "at_once")},
+        **{name: plain(getattr(question, name, None)) for name in _HOW},
         cached=getattr(question, "cached", False),
         **_place(question),
     )
@@ -249,7 +275,9 @@ def _redactor() -> Redactor:
     return Redactor([])
 
 
-def properties(results: Sequence[Result], kind: str | None) -> list[tuple[str, object]]:
+def properties(
+    results: Sequence[Result], kind: str | None, traces: Sequence[tuple[str, str]] = ()
+) -> list[tuple[str, object]]:
     """Short and safe ``(name, text)`` pairs for ``<properties>`` in JUnit."""
     pairs: list[tuple[str, object]] = []
     for result in results:
@@ -257,4 +285,5 @@ def properties(results: Sequence[Result], kind: str | None) -> list[tuple[str, o
             pairs.append((f"ragbench.{result.metric}", f"{result.score.value:.6g}"))
     if kind is not None:
         pairs.append(("ragbench.outcome", clean(kind)))
+    pairs += [("ragbench.trace", clean(where)) for _, where in traces[:MOST_TRACES]]
     return pairs

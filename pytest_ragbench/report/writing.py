@@ -15,7 +15,7 @@ ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", 
 ALWAYS_IN_A_REPORT = ("schema", "version", "run", "results", "complete")
 """The other fields are written when the run ends."""
 AT_TIMES: Mapping[type, tuple[str, ...]] = {
-    RunInfo: ("shards",),
+    RunInfo: ("trace_url", "shards"),
     ScoreRecord: ("setup", "replies"),
     ReplyRecord: ("cut", "task", "judge", "vote", "cached"),
     TestRecord: ("metrics", "reruns"),

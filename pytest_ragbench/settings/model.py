@@ -80,6 +80,13 @@ def _store(value: str) -> str:
     return value
 
 
+def _trace_url(value: str) -> str:
+    # It becomes a link in a page.
+    if not value.startswith(("http://", "https://")) or "{trace_id}" not in value:
+        raise ValueError("must be an http:// or https:// URL with {trace_id} in it")
+    return value
+
+
 class RetrySettings(Section):
     """Retries of what can heal: timeouts, connection errors, 408, 409, 429, 5xx."""
 
@@ -342,6 +349,9 @@ class Settings(Section):
         default={}, description="Metric to rule, decided at the end of a run: docs/gates.md."
     )
     gating: GatingSettings = GatingSettings()
+    trace_url: Annotated[str, AfterValidator(_trace_url)] | None = Field(
+        default=None, description="Where traces are shown: a URL with {trace_id} in it."
+    )
     votes: int = Field(default=1, ge=1, le=15, description=help_of("votes"))
     judges: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
         default=(), description="Several judges, in place of judge."

@@ -153,7 +153,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 600}
+LONGER = {"model/report.py": 640}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

@@ -115,6 +115,8 @@ def html_report(
         "questions": payload(rows, texts, baseline),
         "texts": texts.all,
     }
+    if report.run.trace_url:
+        data["trace_url"] = report.run.trace_url
     shown_trend = _trend([*trend, report]) if trend else None
     if shown_trend:
         data["trend"] = shown_trend

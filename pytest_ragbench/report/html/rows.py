@@ -127,7 +127,8 @@ def _told(row: Row, texts: Texts) -> dict[str, Any]:
             name: getattr(sample, name)
             for name in (
                 "id", "question", "answer", "reference", "lang", "tags", "must_pass", "should_abstain",
-                "session", "cluster", "file", "line", "latency", "cached", "context_ids", "context_scores",
+                "session", "cluster", "file", "line", "latency", "first_token", "at_once", "trace_id",
+                "cached", "context_ids", "context_scores",
                 "relevant_ids",
             )
         },
