@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_ragbench.judge import local, tasks
@@ -54,11 +55,28 @@ def _for_each(task: NumberedTask[Any], verdict: Callable[[int], Mapping[str, Any
 
 
 def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
+    if task.against != "chunks":
+        others = [
+            claim for text in task.contexts for claim in local.split_claims(text, task.question) or [text]
+        ]
+        return _for_each(task, lambda number: _compared(task, number, others, task.against))
+
     def verdict(number: int) -> Mapping[str, Any]:
         found = local.verify(task.claims[number - 1], task.contexts, task.question, task.claims)
         return {"verdict": found.value >= 0.5, "reason": found.reason, "chunk": found.chunk}
 
     return _for_each(task, verdict)
+
+
+def _compared(
+    task: tasks.VerifyClaims | tasks.CompareClaims, number: int, others: Sequence[str], side: str
+) -> Mapping[str, Any]:
+    found = local.compare(task.items[number - 1], others, task.question)
+    supported = found.value >= 0.5
+    return {
+        "verdict": supported,
+        "reason": f"the {side} says so" if supported else _of_side(found.reason, side),
+    }
 
 
 def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
@@ -75,29 +93,27 @@ def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
 
 
 def _compare_claims(task: tasks.CompareClaims) -> Mapping[str, Any]:
-    """Each claim is held against those of the other side, all together and one by one."""
-
     def verdict(number: int) -> Mapping[str, Any]:
-        others = task.reference_claims if number <= len(task.answer_claims) else task.answer_claims
-        # Together, since two claims of one side may say what is one claim of the other.
-        found = local.verify(task.items[number - 1], (" ".join(others), *others), task.question)
-        return {"verdict": found.value >= 0.5, "reason": _of_claims(found.reason)}
+        of_answer = number <= len(task.answer_claims)
+        others = task.reference_claims if of_answer else task.answer_claims
+        return _compared(task, number, others, "reference" if of_answer else "answer")
 
     return _for_each(task, verdict)
 
 
-def _of_claims(reason: str) -> str:
-    """The remark of the verifier, who takes claims for chunks."""
-    for ours, theirs in _OTHER_SIDE.items():
-        reason = reason.replace(ours, theirs)
+def _of_side(reason: str, side: str) -> str:
+    """The remark of the verifier, who takes claims of the other side for chunks."""
+    for ours, theirs in _OTHER_SIDE:
+        reason = re.sub(ours, theirs.format(side), reason)
     return reason
 
 
-_OTHER_SIDE = {
-    "no chunk says so": "the other side does not say so",
-    "no chunk mentions": "the other side does not mention",
-    "is in no chunk": "is not on the other side",
-}
+_OTHER_SIDE = (
+    (r"^no chunk (says so|mentions|answers)", "the {} does not \\1"),
+    (r"(?<=not )(say|mention|answer)s", "\\1"),
+    (r"is in no chunk", "is not in the {}"),
+    (r"^chunk \d+", "the {}"),
+)
 
 
 def _grade_relevance(task: tasks.GradeRelevance) -> Mapping[str, Any]:

@@ -178,13 +178,13 @@ async def factual_correctness(
 
     async def precision() -> list[Finding]:
         claims = await split(tools, answer, question, atomicity, claim_coverage)
-        return await verify(tools, claims, (reference,), question)
+        return await verify(tools, claims, (reference,), question, "reference")
 
     async def recall() -> list[Finding]:
         claims = await split(tools, reference, question, atomicity, claim_coverage)
         if not claims:
             raise no_reference_claims("factual_correctness")
-        return await verify(tools, claims, (answer,), question)
+        return await verify(tools, claims, (answer,), question, "answer")
 
     ours: list[Finding] = []
     theirs: list[Finding] = []
@@ -249,7 +249,7 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     if not claims:
         raise UndefinedScore("noise_sensitivity is undefined: no claims in the answer", code="no_claims")
     # First against the reference: chunks matter only for claims that are wrong.
-    right = await verify(tools, claims, (sample.reference or "",), sample.question)
+    right = await verify(tools, claims, (sample.reference or "",), sample.question, "reference")
     ok = verdicts_of(right)
     wrong = [place for place, good in enumerate(ok) if not good]
     chunks = [chunk for chunk in contexts_of(sample) if not is_blank(chunk)] if wrong else []

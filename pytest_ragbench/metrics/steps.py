@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
 from pytest_ragbench.metrics.formulas import verdicts
@@ -13,6 +13,9 @@ from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding
 from pytest_ragbench.text import is_blank
+
+Side = Literal["chunks", "reference", "answer"]
+"""What claims are held against."""
 
 
 async def split(
@@ -32,14 +35,16 @@ async def split_in_parts(
     return claims, [Finding(part, None, f"{kind}, not a claim") for part, kind in reply.left_out]
 
 
-async def verify(tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str) -> list[Finding]:
+async def verify(
+    tools: Tools, claims: Sequence[str], texts: Sequence[str], question: str, against: Side = "chunks"
+) -> list[Finding]:
     """Whether the texts, taken together, support each claim. No call where there are no claims or texts."""
     if not claims:
         return []
     if all(map(is_blank, texts)):
         # Nothing supports nothing: no judge is needed to say so.
         return [Finding(claim, False, "nothing was retrieved") for claim in claims]
-    reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question))
+    reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question, against))
     return [
         Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
         for claim, verdict in zip(claims, reply.in_order(), strict=True)

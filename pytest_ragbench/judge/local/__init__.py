@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from pytest_ragbench.judge.local.answered import verify
 from pytest_ragbench.judge.local.claims import Part, answer_parts, split_claims
+from pytest_ragbench.judge.local.comparing import compare
 from pytest_ragbench.judge.local.consistency import contradiction
 from pytest_ragbench.judge.local.relevance import addresses, is_abstention
 from pytest_ragbench.judge.local.support import Support
@@ -24,6 +25,7 @@ __all__ = [
     "addresses",
     "answer_parts",
     "answer_support",
+    "compare",
     "contradiction",
     "is_abstention",
     "split_claims",

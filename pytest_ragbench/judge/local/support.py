@@ -90,12 +90,14 @@ def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
     )
 
 
-def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
+def weigh(claim: Sentence, chunk: Chunk, question: str = "", asked_weight: float = ASKED) -> Evidence:
     """The signals of the formula for one claim and one chunk."""
     scores = match(claim, chunk)
     asked = analyse(question).keys if question else frozenset()
     # What the question says already is not what the answer claims.
-    weights = [term.weight * (ASKED if term.key in asked and term.content else 1.0) for term in claim.terms]
+    weights = [
+        term.weight * (asked_weight if term.key in asked and term.content else 1.0) for term in claim.terms
+    ]
     total = sum(weights)
 
     count = len(chunk.sentences)
@@ -134,6 +136,11 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "") -> Evidence:
     problems = [problem for problem in problems if signals[problem[0]] > 0.1]
     problems.sort(key=lambda problem: WEIGHTS[problem[0]] * signals[problem[0]])
     return Evidence(signals, missing, problems)
+
+
+def fault(evidence: Evidence) -> str:
+    """What speaks against the claim, where there is one chunk only."""
+    return _reason(0.0, 1, evidence, [evidence])
 
 
 def _reason(value: float, number: int, evidence: Evidence, everyone: Sequence[Evidence]) -> str:

@@ -57,11 +57,16 @@ class SplitClaims(Task[Claims]):
 
 @dataclass(frozen=True)
 class VerifyClaims(NumberedTask[SupportVerdict]):
-    """Is each claim supported by the chunks taken together?"""
+    """Is each claim supported by the chunks taken together?
+
+    ``against``: whether the texts are chunks, or the reference or the answer to the question, which may leave out
+    what the question says. In no prompt, so that recorded verdicts are found again.
+    """
 
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
     question: str = ""
+    against: Literal["chunks", "reference", "answer"] = "chunks"
 
     name = "verify_claims"
     reply_type = Verdicts[SupportVerdict]
