@@ -85,7 +85,7 @@ def observe(
         else:
             outcome = found if isinstance(found, Outcome) else Outcome(kind, found)
     outcome.phrases = {**(phrases or {}), **outcome.phrases}
-    outcome.facts.setdefault("warnings", [str(item.message) for item in caught])
+    outcome.facts.setdefault("warnings", [f"{item.category.__name__}: {item.message}" for item in caught])
     return outcome
 
 

@@ -89,6 +89,10 @@ class Project:
             output = done.stdout
         except subprocess.TimeoutExpired as error:
             code, output = "timeout", error.stdout or b""
+        return self.left(code, output)
+
+    def left(self, code: int | str, output: bytes) -> Run:
+        """A run that ended so, with the files it left."""
         return Run(code, output, dict(self._xml()), self._kinds())
 
     def _xml(self) -> Iterator[tuple[str, str | None]]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.cases.given import Given
 from tests.cases.outcomes import Outcome, failure
 
-Input = Mapping[str, Any]
+Input = Given
 Run = Callable[[Input], Outcome]
 
 _MODULES = ("replies", "files", "endpoint", "metrics", "retrieval", "gates", "runs", "store", "security")
@@ -53,9 +54,10 @@ def op(
     return register
 
 
-def run(given: Input) -> Outcome:
-    """Do what the input of a case says; an unknown operation is an outcome of its own."""
+def run(case_input: Mapping[str, Any]) -> Outcome:
+    """Do what the input of a case says; an unknown operation, or a key that it does not read, is a crash."""
     load()
+    given = case_input if isinstance(case_input, Given) else Given(case_input)
     name = str(given.get("op", ""))
     if name in _OPERATIONS:
         found = _OPERATIONS[name]
@@ -67,12 +69,28 @@ def run(given: Input) -> Outcome:
             return Outcome("crash", message=f"unknown operation {name!r}")
         found, many = found_or_none, name != base
     if not many:
-        return _one(found, given)
+        return _read_wholly(given, _one(found, given))
     key = found.items if isinstance(given.get(found.items), list) else _list_key(given)
     if key is None:
         return Outcome("crash", message=f"{name}: the input has no list of items")
-    rest = {other: value for other, value in given.items() if other != key}
-    return Outcome("property", each=[_one(found, _item(found, key, rest, item)) for item in given[key]])
+    made = [(_item(found, key, given, item), item) for item in given[key]]
+    return _read_wholly(given, Outcome("property", each=[_item_outcome(found, one) for one, _ in made]))
+
+
+def _item_outcome(found: Operation, given: Given) -> Outcome:
+    outcome = _one(found, given)
+    return _read_wholly(given, outcome)
+
+
+def _read_wholly(given: Given, outcome: Outcome) -> Outcome:
+    if outcome.kind == "crash":
+        return outcome
+    unread = given.unread()
+    if outcome.each is not None and unread:
+        return Outcome("crash", message=f"keys that no operation reads: {', '.join(unread)}")
+    if unread:
+        return Outcome("crash", message=f"keys that the operation does not read: {', '.join(unread)}")
+    return outcome
 
 
 def _metric_operation(name: str) -> Operation | None:
@@ -83,17 +101,18 @@ def _metric_operation(name: str) -> Operation | None:
     if metric not in all_metrics():
         return None
     metric_of = _OPERATIONS["metric"]
-    return Operation(lambda given: metric_of.run({"metric": name, **given}), "items", None, False)
+    return Operation(lambda given: metric_of.run(given.over({"metric": name})), "items", None, False)
 
 
-def _item(found: Operation, key: str, rest: Input, item: Any) -> Input:
+def _item(found: Operation, key: str, whole: Given, item: Any) -> Given:
     # Of "items", a mapping holds keys of the input; of "replies", it is the reply, unless it has one.
     laid_over = isinstance(item, Mapping) and (
         found.single is None or found.single in item or (key == "items" and key == found.items)
     )
+    rest = whole.without(key)
     if laid_over:
-        return {**rest, **item}
-    return {**rest, found.single or key.removesuffix("s"): item}
+        return rest.over(dict(item))
+    return rest.over({found.single or key.removesuffix("s"): item})
 
 
 def _list_key(given: Input) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cases import product, registry
-from tests.cases.judging import wrong
+from tests.cases.judging import unknown_keys, wrong
 from tests.cases.outcomes import Outcome
 from tests.cases.projects import Run
 
@@ -33,6 +33,8 @@ def run_file(path: Path, ids: Collection[str] = ()) -> tuple[str | None, list[st
 def run_case(case: Mapping[str, Any]) -> list[str]:
     """What is wrong with the outcome of one case."""
     given, expected = case["input"], case["expected"]
+    if told := unknown_keys(expected):
+        return told
     with product.isolated():
         got = registry.run(given)
         why = wrong(expected, got)

@@ -217,3 +217,14 @@ def test_q(rag_sample):
     rb.assert_search_rag(rag_sample, judge=says(0.1))
 """
     }
+
+
+def named(name: str) -> Files:
+    """A sample of this id that fails."""
+    return {
+        "test_case.py": PRELUDE
+        + f"""
+def test_named():
+    rb.assert_search_rag(SAMPLE.with_(id={name!r}), judge=says(0.1))
+"""
+    }

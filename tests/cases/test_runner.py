@@ -11,6 +11,7 @@ import pytest
 from tests.cases.__main__ import main
 from tests.cases.judging import wrong
 from tests.cases.naming import missing
+from tests.cases.nevers import nevers
 from tests.cases.outcomes import Outcome
 from tests.cases.projects import Run
 from tests.cases.running import run_case
@@ -93,3 +94,69 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([str(tmp_path)]) == 1
     assert capsys.readouterr().out.endswith("3 cases: 1 ok, 2 WRONG\n")
     assert main([str(tmp_path / "nowhere")]) == 1
+
+
+def test_a_key_that_nothing_reads_is_wrong() -> None:
+    right = {"outcome": "value", "value": {"grade": 0.5}}
+    [why] = run_case(case("judge_parse", right, contract=CONTRACT, reply=GOOD, max_wall_s=1))
+    assert "does not read: max_wall_s" in why
+    [why] = run_case(case("judge_parse_many", {"each": [right]}, contract=CONTRACT, replies=[GOOD], gate=1))
+    assert "gate" in why
+    [why] = run_case(
+        case(
+            "rag_call",
+            {"outcome": "value"},
+            response={"json": {"answer": "a", "chunks": []}},
+            retry={"attempts": 1, "most": 2},
+        )
+    )
+    assert "retry.most" in why
+    [why] = run_case(case("judge_parse", {**right, "thresholds": []}, contract=CONTRACT, reply=GOOD))
+    assert "'thresholds'" in why
+    assert (
+        run_case(case("judge_parse", {**right, "note": "for readers"}, contract=CONTRACT, reply=GOOD)) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("never", "got", "broken"),
+    [
+        ("score 0.5 for grade", Outcome("value", {"grade": 0.5}), True),
+        ("score 0.5 for grade", Outcome("value", {"grade": 0.6}), False),
+        ("mixed {a: 1.0, b: 0.0}", Outcome("value", {"a": 1.0, "b": 0.0}), True),
+        ("mixed {a: 1.0, b: 0.0}", Outcome("value", {"a": 1.0, "b": 1.0}), False),
+        ("clamped to 1.0 or 0.0", Outcome("value", 1.0), True),
+        ("score reported as > 100 or > 1.0", Outcome("value", {"bleu": 100.00000001}), True),
+        ("score reported as > 100 or > 1.0", Outcome("value", {"bleu": 100.0}), False),
+        ("bare KeyError", Outcome("judge_error", message="KeyError: 'grade'"), True),
+        ("bare KeyError", Outcome("judge_error", message="no field 'grade' (KeyError)"), False),
+        ("quality_failure caused by parsing", Outcome("quality_failure"), True),
+        ("recall 1.0 for the first", Outcome("value", {"recall@3": 1.0, "second": {"recall@3": 0.5}}), True),
+        (
+            "recall 1.0 for the second",
+            Outcome("value", {"recall@3": 1.0, "second": {"recall@3": 0.5}}),
+            False,
+        ),
+        ("3 or 4 questions loaded without error", Outcome("value", [{}, {}, {}]), True),
+        ("3 or 4 questions loaded without error", Outcome("data_error"), False),
+        ("exit code 0", Outcome("property", facts={"machine": Run(0, b"")}), True),
+        ("no tests ran", Outcome("property", facts={"machine": Run(5, b"no tests ran in 0.1s")}), True),
+        ("silent pass", Outcome("pass", facts={"warnings": ["UserWarning: lower is better"]}), False),
+        ("RuntimeWarning only", Outcome("value", 1.0, facts={"warnings": ["RuntimeWarning: divide"]}), True),
+        ("0.25", Outcome("value", [0.25]), True),
+    ],
+)
+def test_what_must_never_be(never: str, got: Outcome, broken: bool) -> None:
+    assert bool(nevers([never], got)) is broken
+
+
+def test_of_many_outcomes_a_sentence_may_speak_of_some() -> None:
+    got = Outcome("property", each=[Outcome("value", 0.0), Outcome("value", 0.5), Outcome("quality_failure")])
+    assert nevers(["0.0 for items 2-3", "quality_failure for items 1 and 2", "0.5 for the first"], got) == []
+    for never in ("0.0 for item 1", "quality_failure for items 2 and 3", "0.5 for the second"):
+        assert nevers([never], got)
+
+
+@pytest.mark.parametrize("never", ["the sky falls", "exit code 0"])
+def test_a_sentence_that_cannot_be_read_is_wrong(never: str) -> None:
+    assert nevers([never], Outcome("value", 0.5)) == [f"{never!r} can't be read"]

@@ -34,7 +34,7 @@ _CAP = 120.0
 """No wait may be longer, whatever a server asks for."""
 
 
-@op("rag_call", "rag_extract", items="items", single=None)
+@op("rag_call", "rag_extract", "rag_call_slow", items="items", single=None)
 def rag_call(given: Input) -> Outcome:
     """Ask a service that gives the case's responses."""
     script = given.get("responses") or [given["response"]]
@@ -81,7 +81,7 @@ def settings_of(given: Input, url: str) -> RagSettings:
 
 
 def _retry(given: Input) -> dict[str, Any]:
-    wanted = dict(given.get("retry") or {})
+    wanted = given.get("retry") or {}
     return {name: wanted[name] for name in ("attempts", "wait", "max_wait") if name in wanted}
 
 
@@ -159,7 +159,7 @@ def echo(given: Input) -> Outcome:
     parameter = next(iter(dict(parse_qsl(urlsplit(given.get("url_template", "")).query, True))), "questions")
     for question in given["questions"]:
         with serving([]) as server:
-            outcome = observe(lambda q=question: ask(server, {**given, "question": q}, product.Sleeps()))  # type: ignore[misc]
+            outcome = observe(lambda q=question: ask(server, given.over({"question": q}), product.Sleeps()))  # type: ignore[misc]
             if outcome.kind != "value":
                 problems.append(f"{question!r}: {outcome.told()}")
                 continue

@@ -30,6 +30,7 @@ def load_one(given: Input) -> Outcome:
         options["needs"] = [_FIELDS.get(name, name) for name in needs]
     outcome = observe(lambda: _neutral(load_questions(path, **options)), phrases=_phrases(given))
     made = set(Path.cwd().rglob("*")) - before
+    outcome.facts["files_compared"] = True
     if made:
         outcome.problems.append(f"loading made files: {sorted(str(file) for file in made)}")
     return outcome
@@ -43,7 +44,17 @@ def write_file(given: Input, folder: Path | None = None) -> Path:
         path.write_bytes(base64.b64decode(given["bytes_b64"]))
     elif "text" in given:
         path.write_bytes(str(given["text"]).encode())
+    elif "generate" in given:
+        path.write_bytes(generated(given["generate"]).encode())
     return path
+
+
+def generated(wanted: Input) -> str:
+    """``head``, ``rows`` times the text ``row``, and ``tail``; ``{n}`` is the row's number from 1."""
+    rows = [str(wanted["row"]).replace("{n}", str(n)) for n in range(1, int(wanted["rows"]) + 1)]
+    return (
+        str(wanted.get("head", "")) + str(wanted.get("join", "\n")).join(rows) + str(wanted.get("tail", "\n"))
+    )
 
 
 def _phrases(given: Input) -> dict[str, list[str]]:

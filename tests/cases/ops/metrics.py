@@ -10,9 +10,6 @@ from pytest_ragbench import RagSample, Score, assert_metric, score
 from pytest_ragbench.assertions.sets import score_over
 from pytest_ragbench.judge.base import Answered
 from pytest_ragbench.judge.tasks import Claims, SplitClaims
-from pytest_ragbench.metrics.formulas import dialogue, verdicts
-from pytest_ragbench.metrics.steps import no_reference_claims
-from pytest_ragbench.statistics import agreement
 from tests.cases import product
 from tests.cases.gating import gated
 from tests.cases.ops.replies import as_reply, numbered
@@ -89,7 +86,9 @@ def text_metrics(given: Input) -> Outcome:
         values = [_text_metric(name, answer, reference, given) for name in names]
         return values[0] if max(values) - min(values) <= 1e-9 else dict(zip(names, values, strict=True))
 
-    return observe(measured)
+    outcome = observe(measured)
+    outcome.facts["empty_side"] = (not answer.strip()) or (not reference.strip())
+    return outcome
 
 
 @op("bleu")
@@ -292,22 +291,80 @@ def ux_metrics(given: Input) -> Outcome:
     def measured() -> dict[str, Any]:
         value: dict[str, Any] = {}
         if "cache_max_similarities" in given:
-            value["cache_hit_rate"] = _or_outcome(
-                lambda: dialogue.cache_hit_rate(given["cache_max_similarities"])
-            )
+            value["cache_hit_rate"] = _or_outcome(lambda: _cache_hits(given["cache_max_similarities"]))
         if "sessions" in given:
             value["context_preservation"] = [
-                _or_outcome(lambda one=one: dialogue.context_preservation([one["vectors"]]).value)  # type: ignore[misc]
+                _or_outcome(lambda one=one: _preservation(one["vectors"]))  # type: ignore[misc]
                 for one in given["sessions"]
             ]
         if "judge_pairs" in given:
-            first, second = zip(*given["judge_pairs"], strict=True)
-            value["consistency"] = _or_outcome(  # the cases mean the founding document's half a scale
-                lambda: agreement.consistency(first, second, delta=float(given.get("delta", 0.5))).value
+            # The cases mean half a scale, where they say nothing.
+            delta = float(given.get("delta", 0.5))
+            value["consistency"] = _or_outcome(
+                lambda: _over(
+                    [tuple(pair) for pair in given["judge_pairs"]], "judge_consistency", delta=delta
+                )
             )
         return value
 
     return observe(measured)
+
+
+def _over(items: Sequence[Any], name: str, embedder: Any = None, **options: Any) -> float:
+    with product.using(embedder=embedder):
+        return score_over(items, name, **options).value
+
+
+def _cache_hits(similarities: Sequence[Any]) -> float:
+    """Each question has a plane of its own, in which the cached text, where there is one, stands at its angle."""
+    vectors: dict[str, list[float]] = {}
+    for place, raw in enumerate(similarities):
+        question, stored = [0.0] * (2 * len(similarities)), [0.0] * (2 * len(similarities))
+        question[2 * place] = 1.0
+        vectors[f"question {place}"] = question
+        if raw is not None:
+            cosine = float(raw)
+            stored[2 * place : 2 * place + 2] = [cosine, math.sqrt(max(1 - cosine**2, 0.0))]
+            vectors[f"cached {place}"] = stored
+    questions = [text for text in vectors if text.startswith("question")]
+    return _over(
+        [RagSample(text) for text in questions], "cache_hit_rate",
+        embedder=lambda texts: [vectors[text] for text in texts],
+        cache=[text for text in vectors if text.startswith("cached")],
+    )  # fmt: skip
+
+
+def _preservation(rows: Sequence[Sequence[Any]]) -> float:
+    vectors = {f"question {place}": vector(row) for place, row in enumerate(rows)}
+    samples = [RagSample(text, session="one") for text in vectors]
+    return _over(samples, "context_preservation", embedder=lambda texts: [vectors[text] for text in texts])
+
+
+class _BothSides:
+    """A judge that knows the claims and the entities of both sides, and which of them the other side has."""
+
+    name = "both sides"
+    tasks = None
+
+    def __init__(self, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
+        self._sides = {"the answer": list(ours), "the reference": list(theirs)}
+
+    async def ask(self, task: Any) -> Answered[Any]:
+        return Answered(task.reply_type.model_validate(self._reply(task)), self.name)
+
+    def _reply(self, task: Any) -> dict[str, Any]:
+        if task.name == "split_claims":
+            side = self._sides[task.answer]
+            return {"claims": [f"{task.answer} says {number}" for number in range(len(side))]}
+        if task.name == "extract_entities":
+            return {"entities": self._sides[task.texts[0]]}
+        if task.name == "compare_claims":
+            return {"verdicts": numbered([*self._sides["the answer"], *self._sides["the reference"]])}
+        side = self._sides["the reference" if task.contexts == ("the answer",) else "the answer"]
+        return {"verdicts": numbered(side)}
+
+
+_BOTH = RagSample("q", "the answer", ["the answer"], reference="the reference")
 
 
 @op("f_beta", "answer_correctness", "factual_correctness")
@@ -317,16 +374,19 @@ def correctness(given: Input) -> Outcome:
     def measured() -> float:
         beta = float(given.get("beta", 1.0))
         if "answer_verdicts" in given:
-            return verdicts.factual_correctness(
-                given["answer_verdicts"], given.get("reference_verdicts", ()), given.get("mode", "f1"), beta
-            ).value
+            judge = _BothSides(given["answer_verdicts"], given.get("reference_verdicts", ()))
+            with product.using(judge=judge):
+                mode = given.get("mode", "f1")
+                return score("factual_correctness", _BOTH, mode=mode, beta=beta).value
         tp, fp, fn = (int(given[name]) for name in ("tp", "fp", "fn"))
-        weights = given.get("weights", (1.0, 0.0) if given.get("similarity") is None else (0.75, 0.25))
-        first, second = (float(weight) for weight in weights)
-        if tp + fn == 0:
-            raise no_reference_claims("answer_correctness")
-        factual = verdicts.f_beta(tp, fp, fn, beta)
-        return verdicts.weighted_mean(factual, given.get("similarity", given.get("cosine")), (first, second))
+        similarity = given.get("similarity", given.get("cosine"))
+        weights = given.get("weights", (1.0, 0.0) if similarity is None else (0.75, 0.25))
+        cosine = float(similarity or 0.0)
+        vectors = [[1.0, 0.0], [cosine, math.sqrt(max(1 - cosine**2, 0.0))]]
+        # A claim that both sides make is one of the reference, too: without any there would be nothing to find.
+        judge = _BothSides([True] * tp + [False] * fp, [True] * min(tp, 1) + [False] * fn)
+        with product.using(judge=judge, embedder=product.embedder_of(vectors)):
+            return score("answer_correctness", _BOTH, weights=tuple(weights), beta=beta).value
 
     return observe(measured)
 
@@ -335,9 +395,13 @@ def correctness(given: Input) -> Outcome:
 def entity_recall(given: Input) -> Outcome:
     """Entities of the reference that the chunks name."""
     wanted = given.get("reference_entities", given.get("reference", ()))
-    return observe(
-        lambda: verdicts.entity_recall(wanted, given.get("context_entities", given.get("contexts", ())))
-    )
+    there = given.get("context_entities", given.get("contexts", ()))
+
+    def measured() -> float:
+        with product.using(judge=_BothSides(there, wanted)):
+            return score("context_entity_recall", _BOTH).value
+
+    return observe(measured)
 
 
 @op("metric", "score", "score_metric")

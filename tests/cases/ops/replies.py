@@ -172,7 +172,7 @@ def verdict_word(given: Input) -> Outcome:
     return observe(ask, phrases={"raw": [shown(value), str(value)]})
 
 
-@op("rating", "parse_rating", "rating_scale", items="ratings", single="rating")
+@op("rating", "rating_parse", "parse_rating", "rating_scale", items="ratings", single="rating")
 def rating(given: Input) -> Outcome:
     """One rating on a scale of whole numbers (0..2 unless the case gives another), normalised to 0..1."""
     raw = next(given[key] for key in ("rating", "raw", "value", "primary", "reply") if key in given)

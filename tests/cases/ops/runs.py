@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.metadata import distributions
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from pytest_ragbench.clean import clean
 from tests.cases import sources
+from tests.cases.given import Given
 from tests.cases.outcomes import Outcome
 from tests.cases.projects import Project, Run, project
 from tests.cases.registry import Input, op
@@ -24,7 +30,16 @@ _UNSCORED = 8
 
 @op("pytest_run")
 def pytest_run(given: Input) -> Outcome:
-    """Run the case's files; else the project that its other keys ask for."""
+    """Run the case's files; else the project that its other keys ask for.
+
+    ``runs``: several runs in one folder, each with ``args``, ``env`` and ``files`` of its own; they are the outcomes.
+    """
+    if lacking := _not_installed(given.get("plugins", [])):
+        return Outcome("crash", message=f"not installed: {', '.join(lacking)}")
+    if "runs" in given:
+        return _run_in_turn(given)
+    if "scores" in given:
+        return _run_each_score(given)
     if "files" in given:
         return _run_files(given)
     if "judge_http" in given:
@@ -40,6 +55,15 @@ def pytest_run(given: Input) -> Outcome:
     with project(written) as made:
         run = made.run("-p", "conftest_plugin", *_args(given), "--junitxml=j.xml", env=given.get("env"))
         return _outcome(run, _noise(run))
+
+
+def _not_installed(names: Sequence[str]) -> list[str]:
+    known = {dist.metadata["Name"].casefold() for dist in distributions()}
+    return [name for name in names if name.casefold() not in known]
+
+
+_IN_WORDS = ("test", "tests", "needs", "note_args")
+"""What the files of a case are, told to readers."""
 
 
 def _args(given: Input) -> list[str]:
@@ -67,6 +91,8 @@ def _noise(run: Run) -> list[str]:
 
 def _run_files(given: Input) -> Outcome:
     files: Mapping[str, str] = given["files"]
+    for key in _IN_WORDS:
+        given.get(key)
     args = _args(given)
     cached = any(arg.startswith(_CACHED) for arg in args)  # a second run is meant to differ
     plugins = [] if cached else ["-p", "no:cacheprovider"]
@@ -94,6 +120,45 @@ def _with_workers(command: list[str], number: str) -> list[str]:
     changed = list(command)
     changed[changed.index("-n") + 1] = number
     return changed
+
+
+def _run_in_turn(given: Input) -> Outcome:
+    """Runs in one folder, so that a second one finds what the first has left there."""
+    made_runs: list[Outcome] = []
+    with project(given.get("files", {})) as made:
+        for step in given["runs"]:
+            one = Given({"args": [], **step})
+            made.write(one.get("files", {}))
+            env = {**given.get("env", {}), **one.get("env", {})}
+            args = [*_args(given), *_args(one)]
+            junit = [] if any("junit" in arg for arg in args) else ["--junitxml=j.xml"]
+            run = made.run("-p", "conftest_plugin", *args, *junit, env=env)
+            problems = [f"keys of a run that are not read: {key}" for key in one.unread()]
+            made_runs.append(_outcome(run, [*problems, *_noise(run)]))
+    return Outcome("property", each=made_runs)
+
+
+def _run_each_score(given: Input) -> Outcome:
+    """The files once for each way to write the score; the first is the one that stands in them."""
+    first, *others = [str(text) for text in given["scores"]]
+    rest = given.without("scores")
+    files: Mapping[str, str] = given["files"]
+    outcome = _run_files(rest)
+    for text in others:
+        if not any(first in content for content in files.values()):
+            outcome.problems.append(f"no file has the score {first}")
+        changed = {
+            name: f"from decimal import Decimal\n{content.replace(first, text)}"
+            if first in content
+            else content
+            for name, content in files.items()
+        }
+        other = _run_files(rest.over({"files": changed}))
+        got, wanted = other.facts["machine"], outcome.facts["machine"]
+        outcome.problems += [f"{text}: {told}" for told in other.problems]
+        if (got.code, set(got.kinds.items())) != (wanted.code, set(wanted.kinds.items())):
+            outcome.problems.append(f"{text}: exit code {got.code}, {dict(got.kinds)}: {got.tail}")
+    return outcome
 
 
 # What a case tells by keys
@@ -293,3 +358,62 @@ def _id_problems(ids: list[str], first: list[str], second: list[str], failing: R
         if any(part and part not in failing.text for part in clean(one).split("\n")):
             problems.append(f"no failure shows the id {one!r}")
     return problems
+
+
+@op("artifact_write", items="names", single="name")
+def artifact_write(given: Input) -> Outcome:
+    """A failing sample of this name, with every report: its files stay in their folder, and name it as it is."""
+    name = str(given.get("name", given.get("id", "")))
+    with project(sources.named(name)) as made:
+        (made.path / "inner").mkdir()
+        before = set(made.path.parent.glob("*")), set(made.contents())
+        reports = [f"--ragbench-{kind}=out/report.{kind}" for kind in ("json", "html", "csv")]
+        run = made.run(*_args(given), *reports, "--junitxml=out/j.xml", "-p", "no:cacheprovider")
+        after = set(made.path.parent.glob("*")), set(made.contents())
+        written = {one for one in after[1] - before[1] if "__pycache__" not in one}
+        stray = [one for one in written if not one.startswith("out/") and not one.startswith(".ragbench")]
+        problems = [*_noise(run), *(f"a file outside its folder: {one!r}" for one in stray)]
+        problems += [
+            f"a file beside the project: {one}" for one in after[0] - before[0] if name and name in one.name
+        ]
+        if run.code != 1:
+            problems.append(f"exit code {run.code}, 1 expected: {run.tail}")
+        if "out/report.json" in written:
+            results = json.loads(made.contents()["out/report.json"])["results"]
+            told = [sample.get("id") for result in results for sample in result.get("samples", ())]
+            if name not in told:
+                problems.append(f"the report names {told}")
+        problems += [f"out/report.{kind} is missing" for kind in ("json", "html", "csv")
+                     if f"out/report.{kind}" not in written]  # fmt: skip
+        problems += [f"{file} {why}" for file, why in run.xml.items() if why]
+    return _outcome(run, problems, kind="property")
+
+
+@op("wheel_install")
+def wheel_install(given: Input) -> Outcome:
+    """The wheel in an empty environment, with ``extras``; then the case's ``files``, as a user would run them."""
+    root = Path(__file__).parents[3]
+    extras = ",".join(given.get("extras", []))
+    with project(given.get("files") or sources.PASSING) as made:
+        wheels, python = made.path / "dist", made.path / "env" / "bin" / "python"
+        steps: list[list[str]] = [
+            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(wheels), str(root)],
+            [sys.executable, "-m", "venv", str(made.path / "env")],
+        ]
+        for step in steps:
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return Outcome("crash", message=f"{step}: {done.stderr[-300:]}")
+        [wheel] = wheels.glob("*.whl")
+        target = f"{wheel}[{extras}]" if extras else str(wheel)
+        done = subprocess.run(
+            [python, "-m", "pip", "install", "-q", target], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            return Outcome("property", problems=[f"pip install: {done.stderr[-300:]}"])
+        args = ["-q", *_args(given), "--ignore=env", "--junitxml=j.xml"]
+        ran = subprocess.run(
+            [python, "-m", "pytest", *args], cwd=made.path, capture_output=True, check=False,
+            env={**os.environ, "PYTHONPATH": "", **{k: str(v) for k, v in given.get("env", {}).items()}},
+        )  # fmt: skip
+        return _outcome(made.left(ran.returncode, ran.stdout + ran.stderr), [])

@@ -72,7 +72,7 @@ def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> 
     lines = [line.strip() for line in (sample.answer or "").splitlines() if line.strip().isprintable()]
     if any(" ".join(line.split()) not in shown for line in lines):
         problems.append("the report does not show the answer as it is")
-    return Outcome("property", message=gate.message)
+    return Outcome("property", message=gate.message, facts={"gate": gate.kind})
 
 
 @op("report_html", "html_report")

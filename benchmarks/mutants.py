@@ -1,0 +1,327 @@
+"""Mutation testing: does a test fail when a line of the package is changed?
+
+    python benchmarks/mutants.py contexts tests/metrics tests/formulas    # which test covers which line; once
+    python benchmarks/mutants.py run pytest_ragbench/metrics --sample 40 --seed 1 --jobs 2
+    python benchmarks/mutants.py run pytest_ragbench/judge/replies.py --at 63
+    python benchmarks/mutants.py run pytest_ragbench/plugin/stream.py --tests tests/plugin/test_outcomes.py
+    python benchmarks/mutants.py named    # those of mutants.toml, against the tests that stand there
+
+A mutant changes one place of one file, in a copy of the checkout. It is run against the tests that cover its line
+(``contexts`` writes them to ``.mutants/coverage``), those that take the least time first, or against ``--tests``
+where the line runs in a process that a test starts. A line that no test covers counts as survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / ".mutants" / "coverage"
+TIMEOUT_S = 240
+MAX_TESTS = 60
+"""A helper that all tests call is covered by hundreds; what the first sixty don't see is shown as survived."""
+
+COMPARED = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in",
+    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
+}  # fmt: skip
+COMPUTED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+CALLED = {"min": "max", "max": "min", "all": "any", "any": "all", "sorted": "list"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``text`` in the place of ``[start, end)``; offsets are of the file's characters."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    old: str
+    text: str
+
+    def __str__(self) -> str:
+        old, new = (" ".join(part.split())[:60] for part in (self.old, self.text))
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {old!r} -> {new!r}"
+
+    def source(self) -> str:
+        whole = self.path.read_text(encoding="utf-8")
+        return whole[: self.start] + self.text + whole[self.end :]
+
+
+class Places(ast.NodeVisitor):
+    """All mutants of one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text = path.read_text(encoding="utf-8")
+        self.starts = [0]
+        for line in self.text.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.lines = self.text.splitlines()
+        self.found: list[Mutant] = []
+        self.visit(ast.parse(self.text))
+
+    def offset(self, line: int, column: int) -> int:
+        return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        return start, self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def add(self, node: ast.AST, text: str, span: tuple[int, int] | None = None) -> None:
+        start, end = span or self.span(node)
+        line = self.text.count("\n", 0, start) + 1
+        self.found.append(Mutant(self.path, line, start, end, self.text[start:end], text))
+
+    def sign(self, left: ast.AST, right: ast.AST, old: str, new: str) -> None:
+        """The operator between two operands; it is not in a string or a comment there."""
+        start, end = self.span(left)[1], self.span(right)[0]
+        at = self.text.find(old, start, end)
+        if at >= 0:
+            self.add(left, new, (at, at + len(old)))
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            self.sign(left, right, SIGNS[type(operator)], COMPARED[type(operator)])
+            left = right
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if type(node.op) in COMPUTED and not _is_text(node.left) and not _is_text(node.right):
+            self.sign(node.left, node.right, SIGNS[type(node.op)], COMPUTED[type(node.op)])
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        self.sign(node.values[0], node.values[1], old, new)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, (ast.Not, ast.USub)):
+            self.add(node, f"({ast.get_source_segment(self.text, node.operand)})")
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if not _is_type_checking(node.test):
+            self.add(node, f"not ({ast.get_source_segment(self.text, node.test)})", self.span(node.test))
+        self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.add(node, f"not ({ast.get_source_segment(self.text, node.test)})", self.span(node.test))
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, bool):
+            self.add(node, str(not node.value))
+        elif isinstance(node.value, (int, float)):
+            self.add(node, repr(node.value + 1))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name) and node.func.id in CALLED:
+            self.add(node, CALLED[node.func.id], self.span(node.func))
+        self.generic_visit(node)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None and not isinstance(node.value, ast.Constant):
+            self.add(node, "return None")
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, (ast.Call, ast.Await)):  # not a docstring
+            self.add(node, "pass")
+        self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        self.add(node, "pass")
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(default)
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Messages: positions inside are not kept by Python 3.11."""
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"
+
+
+def mutants(targets: Sequence[Path]) -> Iterator[Mutant]:
+    for target in targets:
+        for path in [target] if target.is_file() else sorted(target.rglob("*.py")):
+            yield from Places(path).found
+
+
+def measure(tests: Sequence[str]) -> int:
+    """Which test runs which line; added to what is known already."""
+    DATA.parent.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not hypothesis", "--cov",
+         "--cov-context=test", "--cov-report=", "--cov-fail-under=0", "--cov-append", *tests],
+        cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(DATA)}, check=False,
+    ).returncode  # fmt: skip
+
+
+class Covering:
+    """Test ids by file and line."""
+
+    def __init__(self) -> None:
+        from coverage import CoverageData
+
+        self.data = CoverageData(str(DATA))
+        self.data.read()
+        self.lines: dict[Path, dict[int, list[str]]] = {}
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        if mutant.path not in self.lines:
+            self.lines[mutant.path] = self.data.contexts_by_lineno(str(mutant.path))
+        contexts = self.lines[mutant.path].get(mutant.line, [])
+        known = sorted({context.rpartition("|")[0] for context in contexts if "|" in context})
+        return random.Random(mutant.start).sample(known, min(MAX_TESTS, len(known)))
+
+
+@dataclass(frozen=True)
+class Result:
+    mutant: Mutant
+    end: str
+    """``killed``, ``survived``, ``no test`` or ``broken`` (the tests could not be collected)."""
+
+
+def survives(mutant: Mutant, tests: Sequence[str], folder: Path) -> Result:
+    if not tests:
+        return Result(mutant, "no test")
+    place = folder / mutant.path.relative_to(ROOT)
+    kept = place.read_bytes()
+    place.write_text(mutant.source(), encoding="utf-8")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--tb=no", *tests],
+            cwd=folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Result(mutant, "killed")
+    finally:
+        place.write_bytes(kept)
+    return Result(mutant, {0: "survived", 5: "no test"}.get(done.returncode, "killed"))
+
+
+def run(given: argparse.Namespace) -> int:
+    targets = [(ROOT / target).resolve() for target in given.targets]
+    found = [mutant for mutant in mutants(targets) if not given.at or mutant.line in given.at]
+    chosen = random.Random(given.seed).sample(found, min(given.sample or len(found), len(found)))
+    covering = None if given.tests else Covering()
+    tests = [given.tests or covering.tests(mutant) for mutant in chosen]  # type: ignore[union-attr]
+    print(f"{len(chosen)} of {len(found)} mutants", flush=True)
+    return judged(list(zip(chosen, tests, strict=True)), given)
+
+
+def named(given: argparse.Namespace) -> int:
+    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mutant"]
+    chosen = []
+    for one in listed:
+        path = ROOT / one["file"]
+        text = path.read_text(encoding="utf-8")
+        if text.count(one["old"]) != 1:
+            raise SystemExit(
+                f"{one['name']}: {one['file']} holds {text.count(one['old'])} times {one['old']!r}"
+            )
+        start = text.index(one["old"])
+        line = text.count("\n", 0, start) + 1
+        chosen.append(
+            (Mutant(path, line, start, start + len(one["old"]), one["old"], one["new"]), one["tests"])
+        )
+    return judged(chosen, given)
+
+
+def judged(chosen: Sequence[tuple[Mutant, Sequence[str]]], given: argparse.Namespace) -> int:
+    folders: SimpleQueue[Path] = SimpleQueue()
+    totals: dict[str, int] = {}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as work, ThreadPoolExecutor(given.jobs) as pool:
+        for number in range(given.jobs):
+            folders.put(_copy(Path(work) / str(number)))
+
+        def one(entry: tuple[Mutant, Sequence[str]]) -> Result:
+            folder = folders.get()
+            try:
+                return survives(*entry, folder)
+            finally:
+                folders.put(folder)
+
+        for result in pool.map(one, chosen):
+            totals[result.end] = totals.get(result.end, 0) + 1
+            if result.end != "killed" or given.verbose:
+                print(f"{result.end}: {result.mutant}", flush=True)
+    print(f"{len(chosen)}: {', '.join(f'{number} {end}' for end, number in sorted(totals.items()))}")
+    return int(set(totals) != {"killed"})
+
+
+def _copy(folder: Path) -> Path:
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, files.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    contexts = commands.add_parser("contexts")
+    contexts.add_argument("tests", nargs="+")
+    running = commands.add_parser("run")
+    running.add_argument("targets", nargs="+", help="files or folders of the package")
+    running.add_argument("--sample", type=int, help="so many, drawn with --seed; else all")
+    running.add_argument("--seed", type=int, default=1)
+    running.add_argument("--at", type=int, nargs="+", help="lines; else all")
+    running.add_argument("--tests", nargs="+", help="run these instead of those that cover the line")
+    for each in (running, commands.add_parser("named")):
+        each.add_argument("--jobs", type=int, default=1)
+        each.add_argument("--verbose", action="store_true", help="show the killed ones too")
+    given = parser.parse_args()
+    if given.command == "contexts":
+        return measure(given.tests)
+    return named(given) if given.command == "named" else run(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
