@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from speed import HERE, OTHERS, call, measured, project
+from speed import HERE, call, measured, project
 
 TIMEOUT = 10
 FAULTS: dict[str, dict[str, Any]] = {
@@ -58,7 +58,7 @@ def outcomes(where: Path) -> str:
 
 
 def command(*options: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", *OTHERS, "--ragbench-json=out.json", *options]
+    return [sys.executable, "-m", "pytest", "-q", "--ragbench-json=out.json", *options]
 
 
 def fault(name: str, url: str, questions: int, options: list[str]) -> str:

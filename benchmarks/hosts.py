@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from speed import HERE, OTHERS, call, project
+from speed import HERE, call, environment, project
 
 BRIDGE, NET = "rbench0", "10.93.0"
 HOSTS = ("rbench1", "rbench2", "rbench3")
@@ -128,8 +128,7 @@ FAULTS: dict[str, Callable[[Network], None] | None] = {
 
 
 def run(fault: str, given: argparse.Namespace) -> None:
-    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
-    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    environ = environment()
     with tempfile.TemporaryDirectory() as directory, network():
         where = Path(directory)
         hosts = Network(where, environ)
@@ -155,7 +154,6 @@ def run(fault: str, given: argparse.Namespace) -> None:
                 "-m",
                 "pytest",
                 "-q",
-                *OTHERS,
                 "-d",
                 *tx,
                 f"--rsyncdir={tests}",

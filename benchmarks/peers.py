@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from speed import HERE, OTHERS, call, cpu, memory, project
+from speed import HERE, call, cpu, environment, memory, project
 
 _PROMPTFOO = (
     "{python} gen.py {questions} {scratch}/config.json {url} && cd {scratch} && "
@@ -75,8 +75,8 @@ def ours(options: list[str], questions: int, limit: float) -> tuple[Any, dict[st
         call(f"{url}/config", {"latency": 1.0})
         with tempfile.TemporaryDirectory() as folder:
             project(Path(folder), url, "grades", 200, questions)
-            environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
-            command = [sys.executable, "-m", "pytest", "-q", *OTHERS, *options]
+            environ = environment()
+            command = [sys.executable, "-m", "pytest", "-q", *options]
             return measured(command, Path(folder), environ, limit), call(f"{url}/stats")["calls"]
     finally:
         server.kill()

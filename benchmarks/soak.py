@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from faults import workers_of
-from speed import HERE, OTHERS, call, project
+from speed import HERE, call, environment, project
 
 
 def soak(url: str, where: Path, questions: int, workers: int) -> tuple[float, int, int]:
     """Seconds, exit code, workers killed."""
-    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(HERE.parent)}
+    environ = environment()
     options = ["-q", "-n", str(workers), "--ragbench-json=out.json", "--junitxml=out.xml"]
     began, killed = time.perf_counter(), 0
     with (where / "output.txt").open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *OTHERS, *options],
+            [sys.executable, "-m", "pytest", *options],
             cwd=where,
             env=environ,
             stdout=output,

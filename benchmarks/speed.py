@@ -69,12 +69,19 @@ timeout = 10
 """
 
 
-# Of a developer's environment; a project that tests a RAG service needs none of them.
-OTHERS = [
-    part
-    for name in ("hypothesispytest", "langsmith_plugin", "anyio", "asyncio", "timeout", "rerunfailures")
-    for part in ("-p", f"no:{name}")
-]
+PLUGINS = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "pytest_ragbench.plugin,xdist.plugin",
+}
+"""Without those of a developer's environment, which cost each process up to a second: a project that tests a RAG
+service needs none of them."""
+
+
+def environment(package: Path = HERE.parent) -> dict[str, str]:
+    """The variables of a run that imports pytest_ragbench from the checkout ``package``."""
+    environ = {**os.environ, **PLUGINS, "SPEED_KEY": "none", "PYTHONPATH": str(package)}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environ
 
 
 def call(url: str, body: Any = None) -> Any:
@@ -110,8 +117,7 @@ def measured(command: list[str], where: Path, package: Path = HERE.parent) -> tu
 
     ``package``: the checkout whose pytest_ragbench is imported.
     """
-    environ = {**os.environ, "SPEED_KEY": "none", "PYTHONPATH": str(package)}
-    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    environ = environment(package)
     began, peak = time.perf_counter(), 0
     with (where / "output.txt").open("w") as output:
         process = subprocess.Popen(

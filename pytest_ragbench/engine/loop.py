@@ -145,7 +145,9 @@ def begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         waited_for = coroutine.send(None)
     except StopIteration:
         return None
-    return asyncio.get_running_loop().create_task(_rest(coroutine, waited_for))
+    rest = _rest(coroutine, waited_for)
+    rest.send(None)  # into its body: a task that is cancelled before its first step never enters it
+    return asyncio.get_running_loop().create_task(rest)
 
 
 async def _rest(coroutine: Coroutine[Any, Any, None], waited_for: Any) -> None:
@@ -155,6 +157,12 @@ async def _rest(coroutine: Coroutine[Any, Any, None], waited_for: Any) -> None:
 @types.coroutine
 def _continued(coroutine: Coroutine[Any, Any, None], waited_for: Any) -> Generator[Any, Any, None]:
     try:
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            # As a task does it: what is waited for is cancelled, and that ends the wait.
+            if waited_for is None or not waited_for.cancel():
+                waited_for = coroutine.throw(error)
         while True:
             try:
                 found = yield waited_for

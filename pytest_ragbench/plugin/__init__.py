@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.option.dist = "no"  # nothing is run, so there is nothing to share (xdist looks after us)
         config.pluginmanager.register(DryRun(state), "ragbench-dry-run")
-    if config.pluginmanager.hasplugin("xdist"):
+    # By the second name where it was given as a module: by ``PYTEST_PLUGINS``, say.
+    if any(map(config.pluginmanager.hasplugin, ("xdist", "xdist.plugin"))):
         config.pluginmanager.register(XdistHooks(state), "ragbench-xdist")
 
 

@@ -187,6 +187,8 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         report.user_properties = list(item.user_properties)
         state.take_results(results)
         results.clear()
+    if record is None and not usage and not warnings and not told:
+        return  # setup and teardown, as a rule: two reports of three need not carry anything to the controller
     outcome = PhaseOutcome(kind, usage, warnings, record, evidence, told)
     # Text crosses to the controller ten times as fast as what it is made of.
     report.ragbench = outcome if state.is_controller else outcome.to_json()  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.engine import Engine, Limits
+from pytest_ragbench.engine.loop import begin
 from pytest_ragbench.model.errors import Unscored
 from tests.engine.helpers import Service, fetched
 
@@ -211,3 +212,63 @@ def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Calla
         ask(*second, key)
     assert did == [1, 2, 3, 4, 5]
     assert (first[1].calls, second[1].calls) == (3, 2)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_what_was_begun_learns_that_it_is_cancelled(steps: int) -> None:
+    """At once, too: a worker that gives up in the same turn of the loop still gets its answer."""
+    told: list[str] = []
+
+    async def scene() -> None:
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def work() -> None:
+            try:
+                await never
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)  # it may wait while it cleans up
+                told.append("cancelled")
+
+        task = begin(work())
+        assert task is not None
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await task
+        assert never.cancelled()
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+    assert told == ["cancelled"]
+
+
+def test_what_was_begun_goes_on_as_any_coroutine() -> None:
+    told: list[object] = []
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        good, bad = loop.create_future(), loop.create_future()
+
+        async def work() -> None:
+            await asyncio.sleep(0)
+            told.append(await good)
+            try:
+                await bad
+            except LookupError as error:
+                told.append(error)
+            raise ValueError("its own")
+
+        task = begin(work())
+        assert task is not None
+        loop.call_soon(good.set_result, "good")
+        bad.set_exception(error := LookupError("bad"))
+        with pytest.raises(ValueError, match="its own"):
+            await task
+        assert told == ["good", error]
+
+        async def at_once() -> None:
+            told.append("at once")
+
+        assert begin(at_once()) is None
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+    assert told[-1] == "at once"
