@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Transient
 from pytest_ragbench.engine.threads import call
+from pytest_ragbench.http.bodies import WrongCharset, decoded, decoded_leniently
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.retry_after import asked_to_wait
@@ -133,7 +134,13 @@ class ApiClient(Service):
         if not reply.complete:
             message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
             raise self._failure(message, code="connection")
-        return ApiReply(reply.status, reply.headers, self._masked(reply))
+        text, problem = self._masked(reply)
+        if problem and reply.ok:
+            where = f"{self.endpoint.provider}: {self.endpoint.url}"
+            raise self._failure(
+                f"{where} sent a reply that can't be read: {problem}", code="bad_charset", raw=text
+            )
+        return ApiReply(reply.status, reply.headers, text)
 
     async def _authorised(self) -> Mapping[str, Secret]:
         """The header with a token, where there is no key: asked for each time, since tokens end."""
@@ -150,6 +157,11 @@ class ApiClient(Service):
         self._redact = Redactor([*self.endpoint.secrets, token])
         return self.endpoint.carrying(token)
 
-    def _masked(self, reply: HttpReply) -> str:
+    def _masked(self, reply: HttpReply) -> tuple[str, str]:
+        """The body, and what is wrong with its bytes: all that these services send is JSON, and so UTF-8."""
         # In a frame of its own, from which nothing is raised: pytest -l would print the unmasked body.
-        return self._redact(reply.text())
+        content_type = "application/json" if reply.ok else ""
+        try:
+            return self._redact(decoded(reply.body, content_type, reply.charset)), ""
+        except WrongCharset as problem:
+            return self._redact(decoded_leniently(reply.body, content_type, reply.charset)), str(problem)

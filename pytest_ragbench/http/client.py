@@ -43,13 +43,6 @@ class HttpReply:
     arrivals: tuple[tuple[int, float], ...] = ()
     """Of a stream: how much of the body was there at which time of :func:`time.monotonic`."""
 
-    def text(self) -> str:
-        """The body by its declared charset; what does not fit is replaced."""
-        try:
-            return self.body.decode(self.charset or "utf-8", "replace")
-        except LookupError:  # a charset that Python does not know
-            return self.body.decode("utf-8", "replace")
-
     @property
     def ok(self) -> bool:
         return 200 <= self.status < 300

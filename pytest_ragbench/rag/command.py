@@ -84,7 +84,7 @@ def command_function(line: str, timeout: float) -> Callable[[str], Coroutine[Any
 
 def _read(out: bytes, program: str) -> Any:
     try:
-        text = out.decode("utf-8")
+        text = out.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise EndpointError(
             f"{program} wrote something that is not UTF-8", code="bad_reply", raw=repr(out)

@@ -7,45 +7,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ragbench.http.bodies import is_json
 from pytest_ragbench.http.client import STREAMS
-from pytest_ragbench.questions.encodings import marked
 from pytest_ragbench.rag.mapping import BadReply, Reply, ReplyReader
 from pytest_ragbench.rag.sse import assembled, loaded, pieces
 
-_META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w:-]+)""", re.IGNORECASE)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _PLAIN = (
     "", "text/plain", "text/markdown", "text/x-markdown", "application/octet-stream", "binary/octet-stream",
 )  # fmt: skip
-
-
-def decoded(body: bytes, content_type: str, charset: str | None, *, strict: bool = True) -> str:
-    """The body as text: by byte order mark, else the header's charset, else HTML's, else UTF-8.
-
-    Raises
-    ------
-    BadReply
-        Where the bytes don't fit and ``strict`` is set: a guessed alphabet would be judged as the
-        system's answer.
-    """
-    # A byte order mark can't lie; the header often does.
-    encoding = marked(body) or charset
-    # HTML declares its charset in its head, where proxies' login pages do, too.
-    if encoding is None and "html" in content_type:
-        meta = _META.search(body[:2048])
-        encoding = meta[1].decode("ascii") if meta else None
-    try:
-        return body.decode(encoding or "utf-8", "strict" if strict else "replace")
-    except LookupError:
-        return decoded(body, "", None, strict=strict)  # an unknown name says nothing
-    except UnicodeError as error:  # "idna" and its like raise the base class, and know no "replace"
-        if not strict:
-            return body.decode("utf-8", "replace")
-        said = f"its declared charset {encoding}" if encoding else "UTF-8, and names no other charset"
-        where = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        raise BadReply(f"the body is not {said}{where}") from None
 
 
 def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
@@ -63,7 +35,7 @@ def read_reply(payload: Mapping[str, Any], reader: ReplyReader) -> Reply:
         return reader.read(assembled(pieces(text, content_type)))
     value, problem = _json(text)
     # Some services send JSON as text/plain, so what is not declared is tried as well.
-    declared = content_type == "application/json" or content_type.endswith("+json")
+    declared = is_json(content_type)
     if declared and problem:
         raise BadReply(f"it says {content_type}, but is not JSON{problem}")
     if not problem and (declared or _is_reply(value, content_type, reader)):

@@ -18,11 +18,10 @@ from pytest_ragbench.clean import one_line
 from pytest_ragbench.engine.calls import Call, Closing, Sender, Sent, Transient
 from pytest_ragbench.engine.recording import MEASURED
 from pytest_ragbench.http.api import is_retryable
+from pytest_ragbench.http.bodies import WrongCharset, decoded, decoded_leniently
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.model.errors import EndpointError, UsageError
-from pytest_ragbench.rag.decoding import decoded
-from pytest_ragbench.rag.mapping import BadReply
 from pytest_ragbench.rag.sse import first_token
 from pytest_ragbench.rag.trace_context import HEADER, Trace, new_trace
 from pytest_ragbench.secrets import Redactor, Secret
@@ -226,10 +225,10 @@ class ServiceClient:
         if reply.ok and not reply.complete:
             problem = f"the body is longer than rag.max_bytes ({len(reply.body)})"
         try:
-            text = decoded(reply.body, content_type, reply.charset, strict=reply.ok)
-        except BadReply as error:
+            text = decoded(reply.body, content_type, reply.charset)
+        except WrongCharset as error:
             problem = problem or str(error)
-            text = decoded(reply.body, content_type, reply.charset, strict=False)
+            text = decoded_leniently(reply.body, content_type, reply.charset)
         return {"status": reply.status, "content_type": content_type, "text": self._redact(text)}, problem
 
     def _failure(self, payload: Mapping[str, Any], wait: float | None) -> Exception:
