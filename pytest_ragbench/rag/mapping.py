@@ -11,8 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 import jmespath
 from jmespath.exceptions import JMESPathError, ParseError, UnknownFunctionError
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.rag.chunks import is_named_for_chunks, items_of, shape_of
+from pytest_ragbench.rag.failures import Failure, failure_in, without_status
 from pytest_ragbench.rag.names import (
     ANSWERS,
     CONTEXTS,
@@ -24,6 +27,7 @@ from pytest_ragbench.rag.names import (
     WRAPPERS,
     get,
     keys_of,
+    kind_of,
 )
 from pytest_ragbench.settings import ReplyMapping
 from pytest_ragbench.text import is_blank
@@ -95,7 +99,7 @@ class ReplyReader:
         """
         answer = self._answer(value)
         if "contexts" in self._paths:
-            chunks = _chunks(self._find("contexts", value), strict=True)
+            chunks = _chunks(items_of(self._find("contexts", value), _text_of), strict=True)
         else:
             chunks = _usual_chunks(value)
         contexts, ids, scores, urls = chunks
@@ -133,6 +137,7 @@ class ReplyReader:
             if text is None:
                 where = f"rag.reply.answer = {self._paths['answer'][0]!r}"
                 raise BadReply(f"{where} finds {kind_of(found)}, not a string; {keys_of(value)}")
+            _check_failure(failure_in(value), text)
             return text
         if isinstance(value, str):
             return value
@@ -189,21 +194,29 @@ def _translated(dotted: str) -> str:
 
 
 def _usual_answer(reply: Mapping[str, Any]) -> str:
-    problem = reported_error(reply)
+    failure = failure_in(reply)
     try:
         text = _search(reply, ANSWERS)
     except BadReply:
-        if problem is None:
+        if failure is None:
             raise
         text = None
-    if problem and is_blank(text):
-        raise BadReply(f"the service reports an error: {problem}")
+    _check_failure(failure, text)
     if text is None:
         # Only now: such names often hold a status message beside the answer.
-        text = _search(reply, WEAK_ANSWERS)
+        said = _search(reply, WEAK_ANSWERS)
+        text = said if said is None else without_status(reply, said)
+        if said is not None and text is None:
+            raise BadReply(f"no answer, only the message {one_line(said, 200)!r}; {keys_of(reply)}")
     if text is None:
         raise BadReply(f"no answer under a usual name; {keys_of(reply)}. Set rag.reply.answer to its path")
     return text
+
+
+def _check_failure(failure: Failure | None, text: str | None) -> None:
+    """Refuse a reply that says that it failed. An error beside an answer is a part that failed, such as a reranker."""
+    if failure is not None and (failure.certain or is_blank(text)):
+        raise BadReply(f"the service reports an error: {failure.message}")
 
 
 def _search(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
@@ -253,14 +266,8 @@ def _joined_parts(value: Any) -> str | None:
 
 def reported_error(reply: Any) -> str | None:
     """What a reply with status 200 says went wrong, or None."""
-    found = get(reply, "error") or get(reply, "errors") or get(reply, "exception")
-    if found and not isinstance(found, bool):
-        return str(get(found, "message") or found)[:200]
-    status = get(reply, "status")
-    failed = found is True or get(reply, "success") is False or get(reply, "ok") is False
-    if failed or (isinstance(status, str) and status.casefold() in ("error", "failed", "failure", "fail")):
-        return str(get(reply, "message") or get(reply, "detail") or status or "success is false")[:200]
-    return None
+    failure = failure_in(reply)
+    return None if failure is None else failure.message
 
 
 class _Chunks(NamedTuple):
@@ -285,13 +292,23 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
         # A count under such a name, as in Elasticsearch's hits.total.
         if found is None or isinstance(found, (bool, int, float)):
             continue
+        found = items_of(found, _text_of, strings=is_named_for_chunks(name))
         # Lists may be one level further down: {"sources": {"documents": [...]}}.
         if isinstance(found, Mapping) and _text_of(found) is None:
-            found = next((inner for key in CONTEXTS if isinstance(inner := get(found, key), list)), None)
-            if found is None:
+            inner = (items_of(get(found, key), _text_of) for key in CONTEXTS)
+            listed = next((each for each in inner if isinstance(each, list)), None)
+            if listed is None:
+                # A count, as in {"documents": {"total": 3}}, is not meant to be read.
+                if is_named_for_chunks(name) and any(
+                    isinstance(each, (str, list, Mapping)) for each in found.values()
+                ):
+                    raise BadReply(_unreadable(name, found))
                 continue
+            found = listed
         if isinstance(found, list) and found and all(item is None for item in found):
             raise BadReply(f"its {name}[0] is null, not a chunk; {keys_of(value)}")
+        if is_named_for_chunks(name) and isinstance(found, list) and found and not _has_any(found):
+            raise BadReply(_unreadable(name, found))
         chunks = _chunks(found, strict=False)
         if chunks.texts is not None:
             return chunks
@@ -303,6 +320,15 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
         if inner != _NO_CHUNKS:
             return inner
     return only_ids
+
+
+def _has_any(items: Sequence[Any]) -> bool:
+    """Whether one of the items has text, or an id to know it by."""
+    return any(_text_of(item) is not None or _one_id(item) is not None for item in items)
+
+
+def _unreadable(name: str, found: Any) -> str:
+    return f"its {name} can't be read as chunks: {shape_of(found)}; set rag.reply.contexts to the texts"
 
 
 def _chunks(found: Any, *, strict: bool) -> _Chunks:
@@ -320,7 +346,7 @@ def _chunks(found: Any, *, strict: bool) -> _Chunks:
             return _Chunks(ids=tuple(items), urls=_urls_of(items))
     for number, (item, text) in enumerate(zip(items, texts, strict=True)):
         if text is None:
-            has = keys_of(item) if isinstance(item, Mapping) else f"it is {kind_of(item)}"
+            has = keys_of(item) if isinstance(item, Mapping) else f"it is {shape_of(item)}"
             raise BadReply(f"contexts[{number}] has no text: {has}; set rag.reply.contexts to the texts")
     found = tuple(text for text in texts if text is not None)
     return _Chunks(found, _ids_of(items), _scores_of(items), _urls_of(items))
@@ -430,18 +456,3 @@ def _number(raw: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
-
-
-def kind_of(value: Any) -> str:
-    """What a JSON value is, in words."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return f"the boolean {str(value).lower()}"
-    if isinstance(value, (int, float)):
-        return f"the number {value}"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)}"
-    return "a string" if isinstance(value, str) else f"a {type(value).__name__}"

@@ -73,3 +73,18 @@ def _paths(value: Any, prefix: str, depth: int) -> Iterator[str]:
     for key, inner in value.items():
         shown = str(key)[:60]
         yield from _paths(inner, f"{prefix}.{shown}" if prefix else shown, depth + 1)
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    return "a string" if isinstance(value, str) else f"a {type(value).__name__}"
