@@ -27,11 +27,18 @@ def asks_metrics(helper: Any) -> bool:
 def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ask:
     """The call of a helper as an :class:`Ask`; arguments may be symbols."""
     spec = spec_of(function)
+    signature = _signature(function)
+    # A misspelt option is still an option: who checks the plan says that the metric has none of that name.
+    misspelt = set(kwargs) - set(signature.parameters) if spec is not None and spec.metric else set()
+    if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
+        misspelt = set()
     try:
         # Partial, since a missing argument is for the running test to complain of.
-        given = dict(_signature(function).bind_partial(*args, **kwargs).arguments)
+        known_names = {name: value for name, value in kwargs.items() if name not in misspelt}
+        given = dict(signature.bind_partial(*args, **known_names).arguments)
     except TypeError:
         return Ask({}, of="other", known=False, helper=function.__name__)
+    given |= {name: kwargs[name] for name in misspelt}
     if spec is None:
         return Ask({}, of="other", known=False, helper=function.__name__)
     given |= given.pop("options", {})

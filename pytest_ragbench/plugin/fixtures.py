@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.plugin.asking import ask_all, ask_one
-from pytest_ragbench.plugin.collected import collected_of
+from pytest_ragbench.plugin.collected import collected_of, has_questions
 from pytest_ragbench.plugin.state import STATE
 from pytest_ragbench.plugin.support import support_of
 from pytest_ragbench.runtime import using
@@ -25,6 +25,11 @@ def _ragbench(request: pytest.FixtureRequest) -> Iterator[None]:
     __tracebackhide__ = True
     if (why := request.config.stash[STATE].refused) and collected_of(request.config).asks(request.node):
         raise UsageError(why)
+    if has_questions(request.node):
+        from pytest_ragbench.plugin.upcoming import wrong_with
+
+        if why := wrong_with(request.node):
+            raise UsageError(why)
     with using(support_of(request.config).runtime(request)):
         yield
 

@@ -43,6 +43,7 @@ from pytest_ragbench.plugin.upcoming import (
     plan_of,
     questions_of,
     sample_fixture,
+    wrong_with,
 )
 from pytest_ragbench.plugin.xdist import queued_tests
 from pytest_ragbench.scoring.context import Context
@@ -253,7 +254,7 @@ class LookAhead:
             ready = is_ready(test.item, what, current) if what is not None else EVER
             if ready is YET:
                 return []
-            if ready is EVER or is_skipped(test.item):
+            if ready is EVER or is_skipped(test.item) or wrong_with(test.item):
                 test.done = True
                 return []
             test.ahead.sample = given_sample(test.item)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from functools import cached_property
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
 EXIT_UNSCORED = 8
 """Nothing failed, but judge, endpoint or embedder did (0-6 are pytest's, 7 is taken)."""
+
+
+_OUTAGES = ("endpoint", "judge", "embedding")
+"""Kinds of errors whose causes are told once more at the end, since many tests share them."""
+_MOST_OUTAGES = 3
 
 
 _LAST = ("passed", "failed", "skipped")
@@ -82,6 +88,7 @@ class RunResults:
         self._kept: KeptResults | None = None
         self._missing = Missing()
         self._subtests = Subtests()
+        self._outages: Counter[str] = Counter()
 
     # What comes in
 
@@ -163,6 +170,8 @@ class RunResults:
         for record in self._subtests.records(report, outcome.record):
             self._totals = self._totals or _new_totals()
             self._missing.add(record)
+            if record.kind in _OUTAGES and record.message:
+                self._outages[record.message.partition("; ")[0].partition(" (after ")[0]] += 1
             for consumer in self._consumers():
                 consumer.add(record)
 
@@ -318,7 +327,11 @@ class RunResults:
         from pytest_ragbench.plugin import terminal
 
         if self._totals is not None and self._totals.summary.has_results:
-            notes = [self.state.describe()]
+            notes = [
+                f"{count} test{'s' if count > 1 else ''}: {cause}"
+                for cause, count in self._outages.most_common(_MOST_OUTAGES)
+            ]
+            notes.append(self.state.describe())
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
             terminal.show_evidence(out, self._evidence)
             terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])

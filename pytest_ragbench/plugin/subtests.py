@@ -74,7 +74,7 @@ def _is_among(metric: str, scored: set[str]) -> bool:
 
 
 def _failed(record: TestRecord, kinds: list[str | None]) -> TestRecord:
-    """The record of a test that is no better than its subtests: a failure comes before an error."""
+    """The record of a test that ended as its subtests did: a failure comes before an error."""
     order = sorted(kinds, key=lambda kind: (kind not in ("quality", None), kind is None))
     outcome = "failed" if order[0] in ("quality", None) else "error"
     many = "s" if len(kinds) > 1 else ""

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
 
-from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.plan.checking import check_plan
 from pytest_ragbench.plan.model import Plan, Symbol
 from pytest_ragbench.plan.reading import PlanReader
 from pytest_ragbench.plan.values import is_installed
 from pytest_ragbench.plugin.collecting import as_question, questions_for
+from pytest_ragbench.plugin.state import state_of
 
 
 class NotKnown(Enum):
@@ -31,6 +33,7 @@ _SAMPLES = {"rag_sample": Symbol.SAMPLE, "rag_samples": Symbol.SAMPLES, "rag_con
 _QUESTIONS = frozenset({"rag_question", "rag_session"})
 _READER = pytest.StashKey[PlanReader]()
 _PLAN = pytest.StashKey[Plan]()
+_WRONG = pytest.StashKey[str]()
 
 
 def plan_of(item: pytest.Item) -> Plan:
@@ -39,6 +42,26 @@ def plan_of(item: pytest.Item) -> Plan:
     if plan is None:
         plan = item.stash[_PLAN] = _plan_of(item)
     return plan
+
+
+def wrong_with(item: pytest.Item) -> str:
+    """What is wrong with a test that has questions of ours, as far as its source tells; empty: nothing."""
+    told = item.stash.get(_WRONG, None)
+    if told is None:
+        told = item.stash[_WRONG] = _wrong_with(item)
+    return told
+
+
+def _wrong_with(item: pytest.Item) -> str:
+    what = sample_fixture(item)
+    if what is None:
+        return ""
+    try:
+        questions = questions_of(item, what)
+        check_plan(state_of(item.config).settings, plan_of(item), [each.thresholds for each in questions])
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _plan_of(item: pytest.Item) -> Plan:

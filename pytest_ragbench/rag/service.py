@@ -160,7 +160,8 @@ class ServiceClient:
             if problem.code == "url":
                 raise UsageError(f"rag.url: {name.partition(' ')[2]} can't be used as a URL") from None
             if problem.code == "connection":
-                raise Transient(f"{name}: connection failed: {reason}", code="connection") from None
+                told = f"{_no_connection(name, reason)}; {name}: connection failed: {reason}"
+                raise Transient(told, code="connection") from None
             what = "TLS" if problem.code == "tls" else "the reply is not valid HTTP"
             raise EndpointError(f"{name}: {what}: {reason}", code=problem.code) from None
         # The status first: a page of an error in another charset is still that error.
@@ -255,3 +256,18 @@ def bad_reply(name: str, problem: str, payload: Mapping[str, Any]) -> str:
 def _origin(url: str) -> tuple[str, str | None, int]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+
+
+_REASONS = {
+    "refused": ("connect call failed", "refused"),
+    "no such host": ("name or service not known", "getaddrinfo", "nodename nor servname", "name resolution"),
+    "closed by the service": ("reset", "disconnected", "closed"),
+}
+
+
+def _no_connection(name: str, reason: str) -> str:
+    """The cause and what to do about it, in front: summaries cut the rest off."""
+    place = urlsplit(name.rpartition(" ")[2])
+    told = next((why for why, signs in _REASONS.items() if any(sign in reason.lower() for sign in signs)), "")
+    where = f"{place.scheme}://{place.netloc}" + (f" ({told})" if told else "")
+    return f"no connection to {where}: is the service running? try ragbench doctor"

@@ -114,7 +114,12 @@ def test_a_service_nobody_is_at_is_an_error_not_a_failure(bot: Project, mode: li
     result.assert_outcomes(errors=3)
     assert result.ret == 8
     result.stdout.fnmatch_lines(["3 endpoint errors"])
-    result.stdout.fnmatch_lines(["ERROR test_bot.py::test_answer* - EndpointError: *127.0.0.1:9*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*tests: no connection to http://127.0.0.1:9 (refused): is the service running? try ragbench doctor",
+            "ERROR test_bot.py::test_answer* - EndpointError: *127.0.0.1:9*",
+        ]
+    )
     junit = (bot.path / "j.xml").read_text(encoding="utf-8")
     assert 'errors="3" failures="0"' in junit
 

@@ -101,6 +101,9 @@ def test_nobody_there(ask: Ask) -> None:
         EndpointError, match=r"http://127.0.0.1:9/llm/search-rag.*connection failed"
     ) as caught:
         ask(url="http://127.0.0.1:9")
+    assert str(caught.value).startswith(
+        "no connection to http://127.0.0.1:9 (refused): is the service running? try ragbench doctor"
+    )
     assert caught.value.code == "connection"
     assert caught.value.__cause__ is None
 
