@@ -7,11 +7,16 @@
 A row is a JSON object with ``contexts`` (list of text), ``answer``, ``label`` (1 faithful, 0 not),
 ``source``, ``lang`` and perhaps ``question``. Columns:
 
-AUC        probability that a faithful answer scores above an unfaithful one (ties count half), of the
-           mean support over the answer's claims, with a 95 % interval (percentile bootstrap)
+Rows are in view (weights and rules may be chosen by them) or held out, by a hash of the first chunk, so that no
+document is in both. Each is scored as a user would: ``score("faithfulness", sample)``.
+
+AUC        probability that a faithful answer scores above an unfaithful one (ties count half), with a 95 %
+           interval (percentile bootstrap)
 overlap    the same for the share of the answer's tokens that occur in the contexts
-accuracy, F1, kappa    where an answer counts as faithful if its mean support is 0.5 or more: the cut as
-           shipped, never moved for a source. F1 is of the faithful class; kappa is Cohen's.
+accuracy, F1, kappa    where an answer counts as faithful from a score of 0.5 (or 0.8): the same for every
+           source. F1 is of the faithful class; kappa is Cohen's.
+
+Below it, how many answers were faithful among those whose score lies in 0-0.2, 0.2-0.4 and so on.
 """
 
 from __future__ import annotations
@@ -25,15 +30,18 @@ import sys
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_ragbench.judge.local import VERSION, answer_support, split_claims, verify
+from pytest_ragbench import RagSample, Unscored, score
+from pytest_ragbench.judge.local import VERSION, split_claims, verify
 
 PROBES = Path(__file__).with_name("local_judge_probes.jsonl")
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_BINS = (0.0, 0.2, 0.4, 0.6, 0.8)
 # Beside the right chunk stands one about something else: a judge must not need to be handed the one chunk.
 DISTRACTOR = {
     "en": "The cafeteria serves soup on weekdays. Parking is behind the building.",
@@ -124,30 +132,109 @@ def rows_of(directory: Path, fold: int | None) -> dict[tuple[str, str, str], lis
     return groups
 
 
+def user_score(row: Mapping[str, Any]) -> float | None:
+    """What a user gets of ``score("faithfulness", sample)``; None where it is undefined: the answer claims nothing."""
+    sample = RagSample(row.get("question") or "-", answer=row["answer"], contexts=row["contexts"])
+    try:
+        return score("faithfulness", sample, judge="local").value
+    except Unscored:
+        return None
+
+
+def in_view(row: Mapping[str, Any]) -> bool:
+    """Whether the row is of the half that the judge may be tuned on: by its first chunk, so by its document."""
+    return fold_of(row["contexts"][0] if row["contexts"] else "") == 0
+
+
 def measure(directory: Path, fold: int | None) -> None:
-    """Print the table of labelled rows."""
+    """Print the tables of labelled rows: scores, and how far they can be taken for probabilities."""
     print(f"local judge version {VERSION}" + ("" if fold is None else f", fold {fold}"))
     print(
-        "| source | lang | n (faithful) | AUC judge [95 %] | AUC overlap | accuracy | F1 | kappa | CPU ms/claim |"
+        "| source | lang | rows | n (faithful) | AUC [95 %] | AUC overlap | accuracy .5 | accuracy .8 | F1 | kappa "
+        "| undefined | CPU ms/claim |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    said: dict[tuple[str, bool], list[tuple[float, int]]] = defaultdict(list)
+    means: dict[bool, list[tuple[float, float, float, float]]] = defaultdict(list)
     for (_, source, lang), rows in rows_of(directory, fold).items():
-        labels = [int(row["label"]) for row in rows]
-        started = time.process_time()
-        support = [answer_support(row["answer"], row["contexts"], row.get("question", "")) for row in rows]
-        seconds = time.process_time() - started
-        claims = sum(len(split_claims(row["answer"], row.get("question", ""))) or 1 for row in rows)
-        base = [overlap(row["answer"], row["contexts"]) for row in rows]
+        for seen in (True, False):
+            part = [row for row in rows if in_view(row) is seen]
+            labels = [int(row["label"]) for row in part]
+            if len(set(labels)) < 2:
+                continue
+            found = measured(part, labels)
+            said[lang, seen] += zip(found.scores, labels, strict=True)
+            means[seen].append((found.auc, found.overlap, found.accuracy, found.strict))
+            print(f"| {source} | {lang} | {'in view' if seen else 'held out'} {found}")
+    for seen, values in means.items():
+        average = [sum(column) / len(values) for column in zip(*values, strict=True)]
+        where = "in view" if seen else "held out"
+        print(f"\n{where}, mean of the sources: AUC {average[0]:.3f}, overlap {average[1]:.3f}, accuracy at .5 "
+              f"{average[2]:.3f}, at .8 {average[3]:.3f}")  # fmt: skip
+    reliability(said)
 
-        def resampled(chosen: list[int], support: list[float] = support, labels: list[int] = labels) -> float:
-            return auc([support[i] for i in chosen], [labels[i] for i in chosen])
 
-        low, high = bootstrap(resampled, len(rows))
-        accuracy, f1, kappa = agreement([value >= 0.5 for value in support], labels)
-        print(
-            f"| {source} | {lang} | {len(rows)} ({sum(labels)}) | {auc(support, labels):.3f} [{low:.3f}, {high:.3f}] "
-            f"| {auc(base, labels):.3f} | {accuracy:.3f} | {f1:.3f} | {kappa:.3f} | {1000 * seconds / claims:.1f} |"
+@dataclass(frozen=True)
+class Measured:
+    """The figures of one source; ``str`` gives the rest of its line."""
+
+    scores: list[float]
+    faithful: int
+    auc: float
+    low: float
+    high: float
+    overlap: float
+    accuracy: float
+    strict: float
+    f1: float
+    kappa: float
+    undefined: int
+    ms: float
+
+    def __str__(self) -> str:
+        return (
+            f"| {len(self.scores)} ({self.faithful}) | {self.auc:.3f} [{self.low:.3f}, {self.high:.3f}] "
+            f"| {self.overlap:.3f} | {self.accuracy:.3f} | {self.strict:.3f} | {self.f1:.3f} | {self.kappa:.3f} "
+            f"| {self.undefined} | {self.ms:.1f} |"
         )
+
+
+def measured(rows: Sequence[Mapping[str, Any]], labels: Sequence[int]) -> Measured:
+    """The figures of some rows. An undefined score counts as 0: a gate does not let such an answer pass."""
+    # The judge alone and first, before its caches have the chunks; what a score costs beside it is the engine's.
+    started, claims = time.process_time(), 0
+    for row in rows:
+        split = split_claims(row["answer"], row.get("question", ""))
+        claims += len(split) or 1
+        for claim in split:
+            verify(claim, row["contexts"], row.get("question", ""), split)
+    seconds = time.process_time() - started
+    given = [user_score(row) for row in rows]
+    scores = [value or 0.0 for value in given]
+    base = [overlap(row["answer"], row["contexts"]) for row in rows]
+
+    def resampled(chosen: list[int]) -> float:
+        return auc([scores[i] for i in chosen], [labels[i] for i in chosen])
+
+    low, high = bootstrap(resampled, len(rows))
+    accuracy, f1, kappa = agreement([value >= 0.5 for value in scores], labels)
+    strict, _, _ = agreement([value >= 0.8 for value in scores], labels)
+    return Measured(
+        scores, sum(labels), auc(scores, labels), low, high, auc(base, labels), accuracy, strict, f1, kappa,
+        given.count(None), 1000 * seconds / claims,
+    )  # fmt: skip
+
+
+def reliability(said: Mapping[tuple[str, bool], Sequence[tuple[float, int]]]) -> None:
+    """Print how many answers were faithful among those with about the same score, by language."""
+    print("\n| lang | rows | " + " | ".join(f"{low:.1f}-{low + 0.2:.1f}" for low in _BINS) + " |")
+    print("|---" * (len(_BINS) + 2) + "|")
+    for (lang, seen), pairs in sorted(said.items(), key=lambda item: (item[0][0], not item[0][1])):
+        cells = []
+        for low in _BINS:
+            labels = [label for value, label in pairs if low <= value < low + 0.2 + (low == _BINS[-1])]
+            cells.append(f"{sum(labels) / len(labels):.2f} ({len(labels)})" if labels else "-")
+        print(f"| {lang} | {'in view' if seen else 'held out'} | " + " | ".join(cells) + " |")
 
 
 def probe() -> None:

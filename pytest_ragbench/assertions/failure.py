@@ -113,7 +113,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
         if finding.chunk is not None and f"{finding.chunk}" not in because:
             because = f"chunk {finding.chunk}" + (f": {because}" if because else "")
         lines.append(
-            f"{_MARKS[finding.ok]}{value} {one_line(finding.text, 300)}"
+            f"{'?' if finding.unsure else _MARKS[finding.ok]}{value} {one_line(finding.text, 300)}"
             + (f"   {because}" if because else "")
         )
     if len(findings) > len(shown):

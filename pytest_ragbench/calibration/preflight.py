@@ -229,7 +229,8 @@ async def _check_one(
 ) -> list[PreflightCheckRecord]:
     able = _able(canaries(), judge.tasks)
     checks = await _asked(judge, able, None)
-    if by_probability and getattr(judge, "probabilities", False):
+    asked_in_a_word = getattr(judge, "probabilities", False) and not getattr(judge, "graded", False)
+    if by_probability and asked_in_a_word:
         checks += await _asked(judge, _in_a_word(able), min(by_probability.values()))
     for (way, cut), labels in _by_way(anchors, by_probability).items():
         for label in await ask_again(labels, judge, verdicts=way, yes_from=cut, fresh=True):

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_ragbench.judge import local, tasks
 from pytest_ragbench.judge.base import Answered, R, Task
 from pytest_ragbench.judge.tasks.claims import Claims
-from pytest_ragbench.judge.tasks.numbered import NumberedTask
+from pytest_ragbench.judge.tasks.numbered import NumberedTask, Verdicts
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.providers import Spec
 from pytest_ragbench.text import is_blank
@@ -23,6 +23,9 @@ class LocalJudge:
     """
 
     name = "local"
+    probabilities = True
+    graded = True
+    """Each verdict carries its probability, without being asked for it in a word."""
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -39,6 +42,10 @@ class LocalJudge:
         reply = task.read(payload)
         if isinstance(reply, Claims):
             reply.leave_out(payload["left_out"])
+        elif isinstance(reply, Verdicts):
+            for number, verdict in reply.verdicts.items():
+                if (said := payload["verdicts"][str(number)]).get("probability") is not None:
+                    verdict.weigh(said["probability"])
         return Answered(reply, self.name)
 
 
@@ -54,6 +61,10 @@ def _for_each(task: NumberedTask[Any], verdict: Callable[[int], Mapping[str, Any
     return {"verdicts": {str(number): verdict(number) for number in task.numbers}}
 
 
+def _graded(value: float) -> Mapping[str, Any]:
+    return {"verdict": value >= local.SUPPORTED, "probability": value}
+
+
 def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
     if task.against != "chunks":
         others = [
@@ -63,7 +74,7 @@ def _verify_claims(task: tasks.VerifyClaims) -> Mapping[str, Any]:
 
     def verdict(number: int) -> Mapping[str, Any]:
         found = local.verify(task.claims[number - 1], task.contexts, task.question, task.claims)
-        return {"verdict": found.value >= 0.5, "reason": found.reason, "chunk": found.chunk}
+        return {**_graded(found.value), "reason": found.reason, "chunk": found.chunk}
 
     return _for_each(task, verdict)
 
@@ -72,10 +83,10 @@ def _compared(
     task: tasks.VerifyClaims | tasks.CompareClaims, number: int, others: Sequence[str], side: str
 ) -> Mapping[str, Any]:
     found = local.compare(task.items[number - 1], others, task.question)
-    supported = found.value >= 0.5
+    graded = _graded(found.value)
     return {
-        "verdict": supported,
-        "reason": f"the {side} says so" if supported else _of_side(found.reason, side),
+        **graded,
+        "reason": f"the {side} says so" if graded["verdict"] else _of_side(found.reason, side),
     }
 
 
@@ -85,9 +96,10 @@ def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
 
     def verdict(number: int) -> Mapping[str, Any]:
         chunk = (task.contexts[number - 1],)
-        useful = any(local.verify(claim, chunk, task.question, claims).value >= 0.5 for claim in claims)
-        reason = "it holds a claim of the answer" if useful else "it holds no claim of the answer"
-        return {"verdict": useful, "reason": reason}
+        best = max(local.verify(claim, chunk, task.question, claims).value for claim in claims)
+        useful = _graded(best)
+        reason = "it holds a claim of the answer" if useful["verdict"] else "it holds no claim of the answer"
+        return {**useful, "reason": reason}
 
     return _for_each(task, verdict)
 
@@ -130,8 +142,8 @@ def _grounded(task: tasks.GradeFaithfulness | tasks.GradeSearchRag) -> tuple[flo
     if not found:
         return 1.0, ""
     weakest = min(found, key=lambda support: support.value)
-    value = sum(support.value >= 0.5 for support in found) / len(found)
-    return value, weakest.reason if weakest.value < 0.5 else ""
+    value = sum(support.value for support in found) / len(found)
+    return value, weakest.reason if weakest.value < local.SUPPORTED else ""
 
 
 def _grade_faithfulness(task: tasks.GradeFaithfulness) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from pytest_ragbench.metrics.steps import (
     no_reference_claims,
     share_of,
     split,
+    unsure_of,
     verdicts_of,
     verify,
 )
@@ -114,7 +115,7 @@ async def context_relevance_ratio(sample: RagSample, tools: Tools, *, target: Ta
     the same as that of :func:`context_precision`.
     """
     findings = await _useful(sample, tools, target)
-    return _of_chunks(sample, tools, share_of(tools, findings, "contexts"), findings)
+    return _of_chunks(sample, tools, share_of(findings, graded=tools.graded, what="contexts"), findings)
 
 
 def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence[Finding]) -> Score:
@@ -232,10 +233,10 @@ async def context_recall(
     if not claims:
         raise no_reference_claims("context_recall")
     findings = await verify(tools, claims, contexts_of(sample), sample.question)
-    value = share_of(tools, findings)
+    value = share_of(findings, graded=tools.graded)
     return tools.score(
         sample, value, reason=first_fault(findings, "in no chunk"), evidence=findings,
-        evidence_title="reference", n_claims=len(claims),
+        evidence_title="reference", n_claims=len(claims), **(unsure_of(findings) if tools.graded else {}),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from pytest_ragbench.judge.tasks import (
 from pytest_ragbench.metrics import formulas
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.registry import metric
-from pytest_ragbench.metrics.steps import first_fault, share_of, split_in_parts, verdicts_of, verify
+from pytest_ragbench.metrics.steps import first_fault, share_of, split_in_parts, unsure_of, verify
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UndefinedScore, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -50,7 +50,8 @@ async def faithfulness(
 ) -> Score:
     """Share of the answer's claims that the retrieved chunks support.
 
-    ``supported claims / claims``, range 0..1. Two judge calls: one splits the answer into claims, one
+    ``supported claims / claims``, range 0..1; of graded verdicts (the local judge's, or ``verdicts =
+    "probability"``) the mean of their probabilities. Two judge calls: one splits the answer into claims, one
     gives a verdict on each against all chunks together. Source: Es et al. 2023 (RAGAS).
 
     Parameters
@@ -78,10 +79,12 @@ async def faithfulness(
         findings = [Finding(claim, False, "no chunk was retrieved") for claim in claims]
         return tools.score(sample, 0.0, reason="no contexts retrieved", evidence=[*findings, *others])
     findings = await _verified(tools, claims, contexts, sample.question, verifier)
-    value = share_of(tools, findings) if verifier == "judge" else verdicts.share(verdicts_of(findings))
+    graded = tools.graded_by_default if verifier == "judge" else verifier == "local"
+    value = share_of(findings, graded=graded)
     return tools.score(
         sample, value, reason=first_fault(findings), evidence=[*findings, *others],
         n_claims=len(claims), verifier=verifier if isinstance(verifier, str) else "own",
+        **(unsure_of(findings) if graded else {}),
     )  # fmt: skip
 
 
@@ -95,7 +98,7 @@ async def _verified(
 
         answered = await local_judge().ask(VerifyClaims(claims, contexts, question))
         return [
-            Finding(claim, verdict.verdict, verdict.reason, verdict.chunk)
+            Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
             for claim, verdict in zip(claims, answered.reply.in_order(), strict=True)
         ]
     assert callable(verifier)

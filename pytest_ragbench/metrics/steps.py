@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any, Literal
 
-from pytest_ragbench.judge.tasks import Fineness, SplitClaims, VerifyClaims
+from pytest_ragbench.judge.tasks import Fineness, SplitClaims, SupportVerdict, VerifyClaims
 from pytest_ragbench.metrics.formulas import verdicts
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
@@ -46,9 +46,16 @@ async def verify(
         return [Finding(claim, False, "nothing was retrieved") for claim in claims]
     reply = await tools.ask(VerifyClaims(tuple(claims), tuple(texts), question, against))
     return [
-        Finding(claim, verdict.verdict, verdict.reason, verdict.chunk, verdict.probability)
+        Finding(claim, _holds(verdict, tools), verdict.reason, verdict.chunk, verdict.probability)
         for claim, verdict in zip(claims, reply.in_order(), strict=True)
     ]
+
+
+def _holds(verdict: SupportVerdict, tools: Tools) -> bool:
+    # A judge that grades on its own doesn't know from where on the metric counts a yes.
+    if verdict.probability is None or not tools.graded:
+        return verdict.verdict
+    return verdict.probability >= tools.yes_from
 
 
 def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
@@ -56,16 +63,22 @@ def verdicts_of(findings: Sequence[Finding]) -> list[bool]:
     return [bool(finding.ok) for finding in findings]
 
 
-def share_of(tools: Tools, findings: Sequence[Finding], what: str = "claims") -> float:
-    """Share of the findings that hold; by probability, the mean of P(yes)."""
-    if (
-        # Only where all have a P(yes): a mean over some would be that of other claims.
-        tools.verdicts == "probability"
-        and findings
-        and all(finding.value is not None for finding in findings)
-    ):
+def share_of(findings: Sequence[Finding], *, graded: bool, what: str = "claims") -> float:
+    """Share of the findings that hold; of graded ones, the mean of P(yes)."""
+    # Only where all have a P(yes): a mean over some would be that of other claims.
+    if graded and findings and all(finding.value is not None for finding in findings):
         return fmean(finding.value or 0.0 for finding in findings)
     return verdicts.share(verdicts_of(findings), what)
+
+
+def unsure_of(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Details on claims that the judge can't tell, and the score if none of them held and if all did; {} without."""
+    unsure = [finding.value or 0.0 for finding in findings if finding.unsure]
+    if not unsure:
+        return {}
+    sure = sum(finding.value or 0.0 for finding in findings if not finding.unsure)
+    count = len(findings)
+    return {"n_unsure": len(unsure), "lowest": sure / count, "highest": (sure + len(unsure)) / count}
 
 
 def first_fault(findings: Sequence[Finding], otherwise: str = "not supported") -> str:

@@ -87,8 +87,8 @@ class Tools:
     embedded: bool = False
     lang: str | None = None
     """The sample's language, where it names one: that of the prompts."""
-    verdicts: Verdicts = "json"
-    """How yes-or-no verdicts are asked for, where both ways exist."""
+    verdicts: Verdicts | None = None
+    """How yes-or-no verdicts are asked for, where both ways exist; None: nothing was said, so in JSON."""
     yes_from: float = 0.5
     """By probability: the P(yes) from which on a verdict is yes."""
     repeat: int = 0
@@ -121,6 +121,19 @@ class Tools:
                 self.include(tools)
         return outcomes
 
+    @property
+    def graded(self) -> bool:
+        """Whether verdicts count by their probability."""
+        return self.verdicts == "probability"
+
+    @property
+    def graded_by_default(self) -> bool:
+        """Whether verdicts count by their probability where nothing else was said and the judge grades each anyway.
+
+        For metrics in which the mean was measured to separate answers better than the share of those over 0.5.
+        """
+        return self.graded or (self.verdicts is None and getattr(self.judge, "graded", False))
+
     def can(self, task: str) -> bool:
         """Whether the judge does this task."""
         return self.judge is not None and (self.judge.tasks is None or task in self.judge.tasks)
@@ -139,6 +152,7 @@ class Tools:
         task = in_language(task, self.lang)
         # A task that is asked in a word already is a part of one, and is not taken apart again.
         by_word = self.verdicts == "probability" and not task.one_word and task.name in ASKED
+        by_word = by_word and not getattr(judge, "graded", False)
         if by_word and isinstance(task, NumberedTask):
             reply: R = await ask_in_a_word(task, self.ask, self.yes_from)
             return reply

@@ -36,6 +36,10 @@ class Usage:
         )
 
 
+UNSURE = (0.35, 0.65)
+"""Between these probabilities a verdict says neither yes nor no with any weight."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line of evidence: a claim (or chunk, question, entity) and the verdict on it."""
@@ -47,6 +51,12 @@ class Finding:
     chunk: int | None = None
     """1-based number of the chunk that the verdict rests on."""
     value: float | None = None
+    """How probable the verdict's yes is, where it was graded; of other lines a value of their own."""
+
+    @property
+    def unsure(self) -> bool:
+        """True where the judge can't tell: a graded verdict with a probability near one half."""
+        return self.ok is not None and self.value is not None and UNSURE[0] <= self.value <= UNSURE[1]
 
 
 @dataclass(frozen=True, slots=True)

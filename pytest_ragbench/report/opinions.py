@@ -25,6 +25,7 @@ class Opinions:
         self._disagreements: dict[str, list[str]] = defaultdict(list)
         self._failed: dict[str, int] = defaultdict(int)
         self._rerun: list[str] = []
+        self._unsure: dict[str, list[int]] = defaultdict(lambda: [0, 0])
 
     def add(self, result: TestRecord) -> None:
         if result.reruns:
@@ -47,6 +48,10 @@ class Opinions:
                 self._disagreements[score.metric].append(
                     f"{question} {score.metric} {score.value:.2f}: {one_line(details['disagreement'], 300)}"
                 )
+            if isinstance(details.get("n_claims"), int):
+                counts = self._unsure[score.metric]
+                counts[0] += details.get("n_unsure") or 0
+                counts[1] += details["n_claims"]
             for name in details.get("panel_failed") or ():
                 self._failed[name] += 1
 
@@ -75,6 +80,9 @@ class Opinions:
 
     def lines(self) -> Iterator[str]:
         """For the terminal."""
+        for metric, (unsure, claims) in sorted(self._unsure.items()):
+            if unsure:
+                yield f"unsure: {metric}: the judge can't tell {unsure} of {claims} claims"
         yield from self._rerun[:20]
         if len(self._rerun) > 20:
             yield f"rerun: and {len(self._rerun) - 20} more"

@@ -83,7 +83,7 @@ async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None
     """The formula, once."""
     metric, given = prepared.metric, prepared.given
     chosen = {**metric.options, **prepared.options}
-    verdicts, yes_from = chosen.pop("verdicts", "json"), chosen.pop("yes_from", 0.5)
+    asked_for, yes_from = chosen.pop("verdicts", None), chosen.pop("yes_from", 0.5)
     tools = Tools(
         metric.name,
         judge,
@@ -93,7 +93,7 @@ async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None
         repeat=prepared.repeat * prepared.votes + vote,
         fresh=prepared.fresh,
         lang=given.lang if isinstance(given, RagSample) else None,
-        verdicts=verdicts,
+        verdicts=asked_for,
         yes_from=yes_from,
         scorer=_SampleScorer(prepared) if metric.watches_judge else None,
     )
@@ -103,10 +103,10 @@ async def _compute(prepared: Prepared, judge: Judge | None, second: Judge | None
         # Also where there is no score: a call that failed was made and paid for.
         if prepared.watch is not None:
             prepared.watch(tools)
-    if verdicts == "probability":
+    if asked_for == "probability":
         # Another instrument than the same model's JSON: so reports say, and baselines compare it with its like.
         asked = f"{found.judge} by probability" if found.judge else None
-        found = replace(found, judge=asked, details={**found.details, "verdicts": verdicts})
+        found = replace(found, judge=asked, details={**found.details, "verdicts": asked_for})
     return in_range(metric, found)
 
 

@@ -51,6 +51,13 @@ class Limits:
         """Whether the score meets all."""
         return all(self.sides(score))
 
+    def open(self, score: Score) -> bool:
+        """Whether claims that the judge can't tell decide: without them the score would be on another side."""
+        low, high = score.details.get("lowest"), score.details.get("highest")
+        if self.whole is None or not isinstance(low, float) or not isinstance(high, float):
+            return False
+        return self.whole.met(low) is not self.whole.met(high)
+
     def distance(self, score: Score) -> float:
         """From the nearest threshold."""
         return min(
@@ -181,7 +188,8 @@ async def _second_opinion(panel: Panel, by: Ask, limits: Limits) -> Score:
     if not limits:
         return first
     confirms = panel.kind == "confirm"
-    wanted = not limits.met(first) if confirms else limits.distance(first) <= panel.margin + EQUAL_WITHIN
+    near = limits.distance(first) <= panel.margin + EQUAL_WITHIN
+    wanted = not limits.met(first) if confirms else near or limits.open(first)
     if not wanted:
         return first
     try:

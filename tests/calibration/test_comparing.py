@@ -79,6 +79,7 @@ def test_calibrate_compares_both_ways(cli: Cli) -> None:  # noqa: F811
     assert ran.data["auc_gain"]["value"] == 0.5
     assert ran.data["consistency_by_probability"] == {"value": 1.0, "chance": 0.5}
     assert "AUC by probability minus AUC of JSON verdicts: 0.500 (0.500 to 0.500)" in shown
-    refused = cli("calibrate", "labels.jsonl", "--ask", "--verdicts", "both", "--judge", "local")
-    assert (refused.code, "how probable its words are" in refused.err) == (4, True)
+    # The local judge grades each verdict on its own: there is nothing to ask for in a word.
+    graded = cli("calibrate", "labels.jsonl", "--ask", "--verdicts", "both", "--judge", "local", "--json")
+    assert {"faithfulness (claims)", "faithfulness (claims, by probability)"} <= set(graded.data["groups"])
     assert cli("calibrate", "labels.jsonl", "--verdicts", "both").code == 4

@@ -40,8 +40,7 @@ def verify(claim: str, contexts: Sequence[str], question: str = "", claims: Sequ
     found = [(number, *_answer(asked, analyse_chunk(text))) for number, text in chunks]
     # The chunk that decides most clearly, for or against: a denial in one outweighs shared words in another.
     number, yes, no = max(found, key=lambda each: (max(each[1], each[2]), -each[0]))
-    logit = yes if affirmed else no
-    value = 1.0 / (1.0 + math.exp(-logit))
+    value = 1.0 / (1.0 + math.exp(-(yes if affirmed else no)))
     if value >= support.SUPPORTED:
         return Support(value, number, f"chunk {number} {'says so' if affirmed else 'denies it'}")
     if max(yes, no) >= 0:
@@ -63,7 +62,8 @@ def _answer(asked: Sentence, chunk: Chunk) -> tuple[float, float]:
     # A word of denial stands in the place of what was asked: "may I take" / "are excluded".
     replaced = 0.35 * min(1.0, max(denial, *(signals[name] for name in _OTHERWISE)))
     topic = _topic(evidence, replaced)
-    return yes - denial, topic + min(against, DENIED) - DENIED
+    no = topic + min(against, DENIED) - DENIED
+    return evidence.steepness * (yes - denial), evidence.steepness * no
 
 
 def _topic(evidence: Evidence, replaced: float) -> float:

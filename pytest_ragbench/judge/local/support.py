@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ WEIGHTS = {
 }
 
 
+MOST_SURE = 0.99
+"""Of a claim that a chunk has word for word."""
+_MOST_STEEPNESS = 3.0
 ASKED = 0.4
 """Weight of words that the question has already: the answer does not claim them."""
 
@@ -59,10 +63,21 @@ class Evidence:
     missing: list[str]
     problems: list[tuple[str, str]]
     """(signal, what is wrong), worst first."""
+    steepness: float = 1.0
+    """How much the logit tells. In a chunk of many sentences the words of a claim do not meet by chance in a few
+    sentences; beside a single one, written to be nearly the same, they tell less. By one a factor e of sentences,
+    up to :data:`_MOST_STEEPNESS`."""
+    verbatim: bool = False
+    """Whether the claim stands in a sentence of the chunk word for word, and nothing there says otherwise."""
+
+    @property
+    def probability(self) -> float:
+        """That the chunk supports the claim, 0..1."""
+        return MOST_SURE if self.verbatim else 1.0 / (1.0 + math.exp(-self.steepness * self.logit))
 
     @property
     def logit(self) -> float:
-        return BIAS + sum(WEIGHTS[name] * value for name, value in self.signals.items())
+        return BIAS + sum(weight * self.signals[name] for name, weight in WEIGHTS.items())
 
 
 def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
@@ -78,8 +93,8 @@ def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
     if not sentence.content:
         return Support(0.0, None, "it says nothing that can be checked")
     found = [(number, weigh(sentence, analyse_chunk(text), question)) for number, text in chunks]
-    number, best = max(found, key=lambda pair: (pair[1].logit, -pair[0]))
-    value = 1.0 / (1.0 + math.exp(-best.logit))
+    number, best = max(found, key=lambda pair: (pair[1].probability, -pair[0]))
+    value = best.probability
     if value < SUPPORTED:
         # Why not: told by the chunk that comes nearest, which may be one that differs in a fact.
         number, best = max(found, key=lambda pair: (pair[1].signals["coverage"], -pair[0]))
@@ -135,7 +150,17 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "", asked_weight: float
     ]
     problems = [problem for problem in problems if signals[problem[0]] > 0.1]
     problems.sort(key=lambda problem: WEIGHTS[problem[0]] * signals[problem[0]])
-    return Evidence(signals, missing, problems)
+    return Evidence(
+        signals,
+        missing,
+        problems,
+        steepness=min(_MOST_STEEPNESS, 1.0 + math.log(count)),
+        verbatim=not problems and any(f" {_bare(claim)} " in f" {_bare(part)} " for part in chunk.sentences),
+    )
+
+
+def _bare(sentence: Sentence) -> str:
+    return re.sub(r"[\W_]+", " ", sentence.folded).strip()
 
 
 def fault(evidence: Evidence) -> str:
