@@ -29,6 +29,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "local": "pytest_ragbench.judge.local_judge:named_judge",
         "openai": "pytest_ragbench.judge.openai:named_judge",
         "gguf": "pytest_ragbench.judge.gguf:named_judge",
+        "any": "pytest_ragbench.judge.any_llm:named_judge",
     },
     "embedder": {
         "local": "pytest_ragbench.embeddings.local:named_embedder",

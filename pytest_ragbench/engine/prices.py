@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pytest_ragbench.settings import ProviderSettings
 
 _OPENAI = "https://api.openai.com/v1"
+_LISTED_AS = {
+    **{name: name for name in ("anthropic", "cohere", "deepseek", "groq", "mistral", "together")},
+    "bedrock": "aws",
+    "gemini": "google",
+    "vertexai": "google",
+    "vertexaianthropic": "google",
+    "xai": "x-ai",
+}
+"""Services without a URL of the user's, as any-llm calls them: what the price list calls them."""
 _IN_PROCESS = "gguf"
 """A model from a file: nobody is paid for it."""
 
@@ -60,7 +69,7 @@ def prices_of(providers: Mapping[str, ProviderSettings], openai_url: str | None 
             if configured is not None:
                 known[key] = Price(configured.input, configured.output)
             else:
-                known[key] = _listed(url, model) if url else None
+                known[key] = _listed(model, url=url) if url else _listed(model, service=provider)
         return known[key]
 
     return price
@@ -73,19 +82,23 @@ def _dearest(settings: ProviderSettings | None) -> Price | None:
     return Price(max(each.input for each in listed), max(each.output for each in listed))
 
 
-def _listed(url: str, model: str) -> Price | None:
+def _listed(model: str, *, url: str | None = None, service: str | None = None) -> Price | None:
     """The library's price, caching and other discounts left out: an upper bound."""
-    host = urlsplit(url).hostname or ""
-    if (
-        "." not in host or host.replace(".", "").isdigit()
-    ):  # localhost, a container, an address: nobody lists that
+    host = urlsplit(url or "").hostname or ""
+    # localhost, a container, an address: nobody lists that.
+    if url is not None and ("." not in host or host.replace(".", "").isdigit()):
         return None
+    if service is not None and service not in _LISTED_AS:  # the library would take a name that is like one
+        return None
+    where: dict[str, Any] = {"provider_api_url": url}
+    if service is not None:
+        where = {"provider_id": _LISTED_AS[service]}
     from genai_prices import Usage, calc_price
 
     try:
         million = 1_000_000
-        prompt = calc_price(Usage(input_tokens=million), model_ref=model, provider_api_url=url)
-        reply = calc_price(Usage(output_tokens=million), model_ref=model, provider_api_url=url)
+        prompt = calc_price(Usage(input_tokens=million), model_ref=model, **where)
+        reply = calc_price(Usage(output_tokens=million), model_ref=model, **where)
     except LookupError:
         return None
     return Price(float(prompt.total_price), float(reply.total_price))
