@@ -176,6 +176,12 @@ OPTIONS = (
         "Add the run to FILE, for `ragbench history` and the page's trend.",
         "history",
     ),
+    Option(
+        "--ragbench-otel", None, "Send the run as spans by OTLP, as the variables OTEL_* say (extra otel)."
+    ),
+    Option(
+        "--ragbench-phoenix", "URL", "At the end, record the run as an experiment of that Phoenix server."
+    ),
     Option("--ragbench-html", "FILE", "At the end, write a report for the browser: one file, no network."),
 )
 

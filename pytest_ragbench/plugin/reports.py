@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pytest_ragbench.report.formats import Factory, ReportContext, ReportFormat
 
 
+SENT = ("otel", "phoenix")
+"""Reports that are sent, not written: whether they arrive says nothing of the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """A report that was asked for, and by which option."""
@@ -52,7 +56,7 @@ class Reports:
         self._told = self._context(wanted)
         self.info = self._told.run
         for each in wanted:
-            if each.option.startswith("--"):
+            if each.option.startswith("--") and each.name not in SENT:
                 _check_writable(each)
             try:
                 self._factories[each] = find_format(each.name)
@@ -97,7 +101,7 @@ class Reports:
         self.warnings.append(said if option in said else f"{option}: {said}")
         del self._formats[wanted]
         # The history and GitHub's page are kept beside a run; the others are what was asked of this one.
-        self.incomplete = self.incomplete or wanted.name not in ("history", "github")
+        self.incomplete = self.incomplete or wanted.name not in ("history", "github", *SENT)
 
     # What was asked for
 
@@ -113,6 +117,9 @@ class Reports:
                     f"--ragbench-report {text}: NAME=FILE is wanted, such as markdown=run.md"
                 )
             yield _Wanted(name, path, f"--ragbench-report {name}")
+        for name in SENT:
+            if self._config.getoption(f"ragbench_{name}"):
+                yield _Wanted(name, Path(), f"--ragbench-{name}")
         if history := self._history():  # after the page, whose trend is of earlier runs
             yield _Wanted("history", history, "--ragbench-history")
         if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -135,6 +142,7 @@ class Reports:
                 lang=self._state.settings.lang,
                 history=next((each.path for each in wanted if each.name == "history"), None),
                 history_keep=self._state.settings.history_keep,
+                url=self._config.getoption("ragbench_phoenix") or "",
                 baseline=self._baseline,
             )
         except RagbenchError as error:

@@ -24,6 +24,8 @@ BUILT_IN = {
     "markdown": "pytest_ragbench.report.markdown:MarkdownReport",
     "history": "pytest_ragbench.report.history:HistoryReport",
     "github": "pytest_ragbench.report.github:GithubSummary",
+    "otel": "pytest_ragbench.traces.otlp:OtlpReport",
+    "phoenix": "pytest_ragbench.traces.phoenix:PhoenixReport",
 }
 
 
@@ -40,6 +42,8 @@ class ReportContext:
     """How many runs to keep in it; 0: all."""
     baseline: Callable[[], RunReport | None] = lambda: None
     """Reads the run that this one is held against."""
+    url: str = ""
+    """Of the server that a report is sent to, where it is not written to a file."""
 
 
 class ReportFormat(Protocol):

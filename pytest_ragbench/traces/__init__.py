@@ -1,0 +1,1 @@
+"""Runs as traces and experiments of tracing backends, and traces as questions."""
