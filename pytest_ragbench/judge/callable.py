@@ -19,8 +19,16 @@ from pytest_ragbench.http.api import Service
 from pytest_ragbench.http.endpoints import Endpoint
 from pytest_ragbench.http.failures import failure_in
 from pytest_ragbench.judge.base import Answered, Task
-from pytest_ragbench.judge.completions import RawReply, completion_of, string_or_none, text_of, tokens_of
+from pytest_ragbench.judge.completions import (
+    RawReply,
+    completion_of,
+    finish_reason_of,
+    string_or_none,
+    text_of,
+    tokens_of,
+)
 from pytest_ragbench.judge.conversation import Conversation, Turn, converse
+from pytest_ragbench.judge.reading.endings import outage_in
 from pytest_ragbench.judge.rendering import prompt_version
 from pytest_ragbench.model.errors import JudgeError, RagbenchError, UsageError
 from pytest_ragbench.settings import Settings
@@ -145,7 +153,10 @@ class CallableJudge:
     async def _call(self, turn: Turn[Any]) -> Sent:
         messages = [dict(message) for message in turn.messages]  # the function may change its own
         try:
-            return _sent(await call(self._function, messages))
+            sent = _sent(await call(self._function, messages))
+            if (outage := outage_in(sent.payload)) is not None:
+                raise Transient(f"{self.name}: {outage}", code="interrupted")
+            return sent
         except RagbenchError:
             raise
         except Exception as error:
@@ -205,7 +216,7 @@ def _sent_mapping(result: Mapping[str, Any]) -> Sent:
 def _reply(content: str | None, finish_reason: Any = None, refusal: Any = None) -> RawReply:
     return {
         "content": content,
-        "finish_reason": string_or_none(finish_reason),
+        "finish_reason": finish_reason_of(finish_reason),
         "refusal": string_or_none(refusal),
     }
 

@@ -49,7 +49,7 @@ def completion_of(data: Any) -> Sent | None:
     reply: RawReply = {
         # Some services answer a schema with a tool call.
         "content": text_of(message.get("content")) or _called(message),
-        "finish_reason": _finish_reason(choice.get("finish_reason")),
+        "finish_reason": finish_reason_of(choice.get("finish_reason")),
         "refusal": string_or_none(message.get("refusal")) or _refused_part(message.get("content")),
     }
     if logprobs := _logprobs(choice.get("logprobs")):
@@ -84,7 +84,7 @@ def error_in(data: Any) -> ServiceError | None:
     return error_without_key(data) if error is None and not choices else error
 
 
-def _finish_reason(given: Any) -> str | None:
+def finish_reason_of(given: Any) -> str | None:
     """A word. Some engines send an object: ``{"type": "stop"}``."""
     if isinstance(given, Mapping):
         given = given.get("type") or given.get("reason") or "an object"

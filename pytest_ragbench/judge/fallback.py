@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=BaseModel)
 
-_OUTAGES = ("timeout", "connection", "unavailable", "insufficient_quota", "not_recorded")
+_OUTAGES = ("timeout", "connection", "unavailable", "interrupted", "insufficient_quota", "not_recorded")
 
 
 class FallbackJudge:

@@ -1,4 +1,4 @@
-"""Replies with status 200 that say themselves that they are no answer."""
+"""Replies with status 200 that say themselves that they failed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong. ``certain``: the reply is no answer, whatever else it holds."""
+    """What went wrong. ``certain``: whatever else the reply holds is not an answer."""
 
     message: str
     certain: bool = False

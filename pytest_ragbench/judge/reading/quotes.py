@@ -23,8 +23,13 @@ _MAX_OBJECTS = 400
 _MAX_OBJECT_CHARS = 40_000
 # How far apart the keys of one verdict may stand outside an object: "groundedness: 1, correctness: 1".
 _MAX_SPAN_CHARS = 400
+_INVISIBLE = dict.fromkeys(
+    [0xAD, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065)]
+)
+_ESCAPED_LETTER = re.compile(r"\\+u([0-9A-Fa-f]{4})")
+_ESCAPED_QUOTE = re.compile(r"\\+(?=[\"'])")
 # Behind a key: whatever stands between key and value, and the value.
-_SPELT_OUT = r"""[\s"'`*“”„«»‘’]*(?:[:=→]|->|=>|\|)[\s"'`*“”„«»‘’]*([^\s,;|}\]"'`*“”»’]+)"""
+_SPELT_OUT = r"""[\s"'`*“”„«»‘’]*(?:[:=→>|]|->|=>)[\s"'`*“”„«»‘’]*([^\s,;|<)}\]"'`*“”»’]+)"""
 
 
 class Quotes:
@@ -71,14 +76,24 @@ class Quotes:
 
     @cached_property
     def _readable(self) -> list[str]:
-        """The texts that name all the keys, as they are and unescaped."""
-        found = []
-        for text in self._texts:
-            plain = unicodedata.normalize("NFKC", text)
-            for form in dict.fromkeys([plain, html.unescape(plain.replace('\\"', '"').replace("\\n", "\n"))]):
-                if self._expected and all(key in form for key in self._expected):
-                    found.append(form)
-        return found
+        """The texts that name all the keys, as they are and unescaped; all together where only they do."""
+        if not self._expected:
+            return []
+        forms = [form for text in self._texts for form in self._forms(text)]
+        found = [form for form in dict.fromkeys(forms) if all(key in form for key in self._expected)]
+        whole = "\n".join(form for form in forms if any(key in form for key in self._expected))
+        return found or ([whole] if all(key in whole for key in self._expected) else [])
+
+    def _forms(self, text: str) -> Iterator[str]:
+        plain = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+        unescaped = _ESCAPED_LETTER.sub(lambda match: chr(int(match[1], 16)), plain)
+        unescaped = html.unescape(_ESCAPED_QUOTE.sub("", unescaped).replace("\\n", "\n"))
+        for read in dict.fromkeys([plain, unescaped]):
+            form = read
+            # "answerCorrectness" and "Answer correctness" are read as the key by whoever quotes them.
+            for key in self._expected:
+                form = re.sub(rf"(?<!\w){key.replace('_', '[ _-]?')}(?!\w)", key, form, flags=re.IGNORECASE)
+            yield form
 
     @cached_property
     def _verdicts(self) -> list[Mapping[str, Any]]:
