@@ -397,6 +397,10 @@ def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
         Baseline(Observations(unnamed([0.1, 1.0]))), Baseline(Observations(unnamed([0.9, 1.0])))
     )
     assert (found.n_changed, found.notes) == (1, ())
+    # What stands for the missing id comes from the test's parameters: nobody renamed the question.
+    runs = [unnamed([value], f"test_a.py::test_it[{place}]") for value, place in ((0.1, "a"), (0.9, "b"))]
+    [found] = compare_all(*(Baseline(Observations(each)) for each in runs))
+    assert (found.n_changed, found.notes) == (1, ())
 
 
 def test_too_few_questions_are_said_in_words() -> None:

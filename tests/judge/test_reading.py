@@ -57,6 +57,7 @@ def code(content: str | None, **more: Any) -> str:
         f"{good}\n{good}",
         f'{{"result": {good}}}',
         f"[{good}]",
+        f"{{{good}}}",  # the braces of a template, doubled
         json.dumps(good),
         f"検討の結果は次のとおりです。\n{good}\n以上です。",
         f'Format: {{"answer_correctness": <0..1>, "groundedness": <0..1>}}\n{good}',

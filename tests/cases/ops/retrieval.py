@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_ragbench import RagSample, assert_over, score
@@ -28,7 +29,7 @@ def retrieval(given: Input) -> Outcome:
     return found
 
 
-def _measured(given: Input) -> dict[str, Any]:
+def _measured(given: Mapping[str, Any]) -> dict[str, Any]:
     relevant = given.get("relevant", given.get("relevant_ids", given.get("qrels")))
     ranking = given.get("ranking", given.get("retrieved", given.get("run")))
     cuts = sorted({int(given[key]) for key in ("k", "k2", "k3") if given.get(key) is not None})

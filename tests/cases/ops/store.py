@@ -140,7 +140,7 @@ class _Asker:
         self._servers = servers
         self._store = store
 
-    def ask(self, base: Input) -> SearchRagReply:
+    def ask(self, base: Mapping[str, Any]) -> SearchRagReply:
         server = self._servers[str(base.get("base_url", ""))]
         settings = ProviderSettings(
             base_url=f"{server.url}/v1",
