@@ -44,3 +44,43 @@ def test_a_client_as_a_fixture(
         again.stdout.fnmatch_lines([f"cost: $0, the store saved ${12 * 140e-6:.6f}"])
     [model] = bot.report()["summary"]["models"]
     assert model["model"] == "lab:m1"
+
+
+FUNCTION = """
+import httpx2, os, pytest
+
+@pytest.fixture(scope="session")
+def judge():
+    def company(messages):
+        reply = httpx2.post(
+            os.environ["COMPANY_URL"] + "/chat/completions",
+            json={"model": "m-2", "messages": messages, "schema": None},
+        ).json()
+        return {"content": reply["choices"][0]["message"]["content"], "usage": reply["usage"], "model": "m-2"}
+
+    return company
+"""
+
+
+def test_a_function_keeps_to_a_budget_in_dollars(
+    bot: Project,  # noqa: F811
+    rag: RagServer,
+    monkeypatch: pytest.MonkeyPatch,
+    both: list[str],
+) -> None:
+    """Counted at the server; without a price, it is not asked at all."""
+    (bot.path / "conftest.py").write_text(FUNCTION)
+    with OpenAIServer([{"claims": []}]) as server:
+        monkeypatch.setenv("COMPANY_URL", server.url)
+        refused = run(bot, server, monkeypatch, "--ragbench-max-cost=1", *both)
+        assert server.calls == 0
+        assert refused.ret == 4
+        refused.stdout.fnmatch_lines(["*UsageError: max_cost is set, but what 'company' costs is not known*"])
+        with (bot.path / "ragbench.toml").open("a") as toml:
+            toml.write('[providers.company.prices]\n"m-2" = { input = 1.0, output = 2.0 }\n')
+        # $140e-6 a call; what a long prompt may take is put aside before the first.
+        run(bot, server, monkeypatch, "--ragbench-max-cost=0.0012", *both)
+        assert 0 < server.calls <= 9
+        asked = server.calls
+    [model] = bot.report()["summary"]["models"]
+    assert (model["model"], model["calls"]) == ("judge:company:m-2", asked)
