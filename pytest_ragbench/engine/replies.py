@@ -41,6 +41,7 @@ class Replies:
         self._loop = loop
         self._warn = warn
         self._warned = False
+        self._told_of_row = False
         self._readable = self._writable = False
         self._memory: dict[str, Kept] = {}
         self._unwritten: dict[str, Reply] = {}
@@ -70,6 +71,8 @@ class Replies:
             return None
         if kept is not None:
             self._used.add(digest)
+        elif self._store.met_damage:
+            self._tell_of_row()
         return kept
 
     def put(self, reply: Reply) -> None:
@@ -164,6 +167,14 @@ class Replies:
                 return
         until = " until it can be" if passing else ""
         self._tell(f"the store can't be used: {error}; new replies are kept for this process only{until}")
+
+    def _tell_of_row(self) -> None:
+        """Once: the run is none the worse, but pays for what it thought it had."""
+        if not self._told_of_row and self._store is not None:
+            self._told_of_row = True
+            self._warn(
+                f"{self._store.name}: a reply in the store is damaged and is asked for again; so are others like it"
+            )
 
     def _tell(self, message: str) -> None:
         if not self._warned and self._store is not None:

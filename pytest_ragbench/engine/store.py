@@ -74,6 +74,8 @@ class Store:
         self._db: sqlite3.Connection | None = None
         self._inode: int | None = None
         self._set_aside = False
+        self.met_damage = False
+        """Whether a row was found that is not what was written."""
         _stores.add(self)
 
     @property
@@ -112,7 +114,9 @@ class Store:
                 "WHERE digest=?",
                 (digest,),
             ).fetchone()
-        return Kept(*row[1:]) if row and row[0] == checksum(digest, row[1]) else None
+        if row and row[0] != checksum(digest, row[1]):
+            self.met_damage, row = True, None
+        return Kept(*row[1:]) if row else None
 
     def get(self, digest: str) -> str | None:
         """The payload alone."""

@@ -251,7 +251,7 @@ def _with_bounds(
         good, bad = (bounds.low, bounds.high) if higher else (bounds.high, bounds.low)
         above, below = wanted.met(good), not wanted.met(bad)
     found = Verdict(rule, "PASS", "", value=value, bounds=bounds, **counts)
-    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(sample)}"
+    head = f"{_mean_said(rule, value)} over {_questions(counts['n_scored'])}{_unscored_said(sample)}"
     what = _bounded_said(rule, bounds, share)
     if above:
         return replace(found, reason=f"{head}: {what[0]}")
@@ -322,10 +322,14 @@ def _headroom(rule: Rule, bounds: Bounds, limit: float, share: float | None) -> 
     return f"with {bounds.confidence:.0%} confidence {what}, {gap:.3f} short"
 
 
+def _questions(count: int) -> str:
+    return f"{count} question{'s' * (count != 1)}"
+
+
 def _plain(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
     value = _value(rule, sample)
     passed = rule.threshold is not None and rule.threshold.met(value)
-    head = f"{_mean_said(rule, value)} over {counts['n_scored']} questions{_unscored_said(sample)}"
+    head = f"{_mean_said(rule, value)} over {_questions(counts['n_scored'])}{_unscored_said(sample)}"
     reason = f"{head}, taken as it is, without regard to chance"
     return Verdict(rule, "PASS" if passed else "FAIL", reason, value=value, **counts)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import TestRecord
+    from pytest_ragbench.model.report import Outcome, TestRecord
 
 _ALL_METRICS = "*"
 """As in :attr:`TestRecord.metrics`."""
@@ -76,7 +76,7 @@ def _is_among(metric: str, scored: set[str]) -> bool:
 def _failed(record: TestRecord, kinds: list[str | None]) -> TestRecord:
     """The record of a test that ended as its subtests did: a failure comes before an error."""
     order = sorted(kinds, key=lambda kind: (kind not in ("quality", None), kind is None))
-    outcome = "failed" if order[0] in ("quality", None) else "error"
+    outcome: Outcome = "failed" if order[0] in ("quality", None) else "error"
     many = "s" if len(kinds) > 1 else ""
     return replace(
         record, outcome=outcome, kind=order[0], message=f"contains {len(kinds)} failed subtest{many}"

@@ -11,6 +11,7 @@ from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
+from pytest_ragbench.report.usage import dollars
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10
@@ -72,7 +73,7 @@ def markdown_report(report: RunReport) -> str:
     # Without a known price there is nothing to say, and $0 would be wrong.
     spent = [entry.cost for entry in report.summary.calls.values() if entry.cost] if report.summary else []
     if spent:
-        parts += ["", f"Cost: ${sum(spent):.4f}"]
+        parts += ["", f"Cost: {dollars(sum(spent))}"]
     return "\n".join(parts) + "\n"
 
 

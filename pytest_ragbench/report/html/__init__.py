@@ -28,6 +28,7 @@ from pytest_ragbench.report.html.rows import (
     set_scores,
     worst,
 )
+from pytest_ragbench.report.usage import dollars
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (
@@ -193,7 +194,7 @@ def _facts(report: RunReport) -> list[tuple[str, str]]:
         told.append(("took", _duration(report.finished - report.run.started)))
     calls = report.summary.calls.values() if report.summary else ()
     if costs := [entry.cost for entry in calls if entry.cost is not None]:
-        told.append(("cost", f"${sum(costs):.4f}"))
+        told.append(("cost", dollars(sum(costs))))
     if tokens := sum(entry.prompt_tokens + entry.completion_tokens for entry in calls):
         told.append(("tokens", f"{int(tokens):,}"))
     return told
