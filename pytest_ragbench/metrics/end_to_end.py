@@ -28,11 +28,14 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
     grades = {"answer_correctness": reply.answer_correctness, "groundedness": reply.groundedness}
     # A grounded answer to another question is as useless as a good one that is made up.
     lower = min(grades, key=grades.__getitem__)
+    said = reply.error_message or _default_reason(lower)
+    # With two full grades nothing is wrong, whatever a judge remarks.
+    faultless = grades[lower] >= 1.0
     return tools.score(
         sample,
         grades[lower],
-        reason=reply.error_message or _default_reason(lower),
-        error_message=reply.error_message,
+        reason="" if faultless else said,
+        error_message="" if faultless else reply.error_message,
         **grades,
     )
 
@@ -41,4 +44,4 @@ def _default_reason(lower: str) -> str:
     """For a low grade without a message: the judge isn't told the threshold, so it may find nothing to say."""
     if lower == "groundedness":
         return "the answer is not fully covered by the chunks (the judge gave no message)"
-    return "the answer does not answer the question (the judge gave no message)"
+    return "the answer does not fully answer the question (the judge gave no message)"

@@ -28,5 +28,5 @@ async def semantic_similarity(sample: RagSample, tools: Tools, *, cutoff: float 
         # The tolerance keeps float noise from deciding at the cutoff.
         value = float(cosine >= cutoff - 1e-9)
     return tools.score(
-        sample, value, reason=f"the answer is not close to the reference: {sample.reference}", cosine=cosine
+        sample, value, reason=f"compared with the reference: {sample.reference}", cosine=cosine
     )

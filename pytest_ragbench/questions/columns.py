@@ -46,7 +46,7 @@ def known_names() -> Mapping[str, tuple[str, ...]]:
 
 _INPUTS = {"vars", "inputs", "input"}  # promptfoo, LangSmith
 _OUTPUTS = {"outputs", "output"}
-_REFERENCE_OUTPUTS = {"referenceoutputs", "referenceoutput"}
+_REFERENCE_OUTPUTS = {"referenceoutputs", "referenceoutput", "expectations"}  # the last of MLflow
 _OPENED = _INPUTS | _OUTPUTS | _REFERENCE_OUTPUTS
 # Next to these names of DeepEval, ``context`` is the ideal context; elsewhere it is what was retrieved.
 _DEEPEVAL = {"retrievalcontext", "actualoutput", "expectedoutput"}
@@ -196,6 +196,8 @@ def _known(name: str, names: Sequence[str]) -> str | None:
         return "reference_contexts" if _DEEPEVAL & {normal(other) for other in names} else "contexts"
     if plain in _field_of():
         return _field_of()[plain]
+    if plain == "outputs" and _judged(names):  # a bare string in MLflow's tables
+        return "answer"
     if plain == "expect":  # of *.rag.yaml tests
         return "metadata.expect"
     if match := _threshold().fullmatch(name.strip()):
@@ -212,8 +214,12 @@ def _nested(root: str, inner: str, names: Sequence[str]) -> str | None:
     if target != "answer" or root in _INPUTS:
         return target
     # The outputs of a LangSmith example are the right ones, unless it has reference outputs as well.
-    judged = any(normal(other.partition(".")[0]) in _REFERENCE_OUTPUTS for other in names)
-    return "answer" if judged and root in _OUTPUTS else "reference"
+    return "answer" if _judged(names) and root in _OUTPUTS else "reference"
+
+
+def _judged(names: Sequence[str]) -> bool:
+    """Whether the columns hold what the outputs should be, so that ``outputs`` is what they are."""
+    return any(normal(other.partition(".")[0]) in _REFERENCE_OUTPUTS for other in names)
 
 
 def _inner(name: str) -> str:

@@ -220,6 +220,9 @@ def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> Score
     told: dict[str, Any] = {}
     if (score := result.score) is not None:
         told = _fields(score, _OF_SCORES)
+        if result.passed:
+            # A judge remarks on any answer; beside a passing score it would read as why it failed.
+            told["error_message"] = ""
         told["evidence"] = tuple(
             Finding(*plain((each.text, each.ok, each.reason, each.chunk, each.value)))
             for each in score.evidence

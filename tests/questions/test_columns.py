@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragbench.languages import Catalog
-from pytest_ragbench.questions import cells, columns
+from pytest_ragbench.questions import cells, columns, load_questions
 from tests.questions.files import load, refused
 
 
@@ -222,3 +222,30 @@ def test_a_language_brings_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyP
     finally:
         for function in cached:
             function.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "inputs.question,expectations.expected_response,outputs\nWhat?,That.,This.\n"),
+        (
+            "a.csv",
+            'inputs,expectations,outputs\n"{""question"": ""What?""}","{""expected_response"": ""That.""}",This.\n',
+        ),
+        (
+            "a.jsonl",
+            '{"inputs": {"question": "What?"}, "expectations": {"expected_response": "That."}, '
+            '"outputs": "This."}',
+        ),
+        (
+            "a.jsonl",
+            '{"inputs": {"query": "What?"}, "outputs": {"response": "This."}, '
+            '"expectations": {"expected_response": "That.", "expected_facts": ["a"]}}',
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_of_mlflow(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    [question] = load_questions(file)
+    assert (question.question, question.reference, question.answer) == ("What?", "That.", "This.")
