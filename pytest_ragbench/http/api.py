@@ -134,11 +134,11 @@ class ApiClient(Service):
         if not reply.complete:
             message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
             raise self._failure(message, code="connection")
-        text, problem = self._masked(reply)
-        if problem and reply.ok:
+        text, unreadable = self._masked(reply)
+        if unreadable and reply.ok:
             where = f"{self.endpoint.provider}: {self.endpoint.url}"
             raise self._failure(
-                f"{where} sent a reply that can't be read: {problem}", code="bad_charset", raw=text
+                f"{where} sent a reply that can't be read: {unreadable}", code="bad_charset", raw=text
             )
         return ApiReply(reply.status, reply.headers, text)
 

@@ -295,8 +295,8 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
         found = items_of(found, _text_of, strings=is_named_for_chunks(name))
         # Lists may be one level further down: {"sources": {"documents": [...]}}.
         if isinstance(found, Mapping) and _text_of(found) is None:
-            inner = (items_of(get(found, key), _text_of) for key in CONTEXTS)
-            listed = next((each for each in inner if isinstance(each, list)), None)
+            within = (items_of(get(found, key), _text_of) for key in CONTEXTS)
+            listed = next((each for each in within if isinstance(each, list)), None)
             if listed is None:
                 # A count, as in {"documents": {"total": 3}}, is not meant to be read.
                 if is_named_for_chunks(name) and any(
