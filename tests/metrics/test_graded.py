@@ -27,7 +27,7 @@ def test_faithfulness_is_the_mean_of_the_probabilities_unless_asked_otherwise() 
 
 
 def test_a_claim_that_stands_in_a_chunk_word_for_word_is_sure() -> None:
-    assert score("faithfulness", SAMPLE).evidence[0].value == 0.99
+    assert score("faithfulness", SAMPLE).evidence[0].value == 1.0
 
 
 def test_unsure_claims_are_counted_with_the_scores_at_either_end() -> None:

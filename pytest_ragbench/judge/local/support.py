@@ -36,8 +36,7 @@ WEIGHTS = {
 }
 
 
-MOST_SURE = 0.99
-"""Of a claim that a chunk has word for word."""
+_ALL_WORDS = 0.999
 _MOST_STEEPNESS = 3.0
 ASKED = 0.4
 """Weight of words that the question has already: the answer does not claim them."""
@@ -72,8 +71,9 @@ class Evidence:
 
     @property
     def probability(self) -> float:
-        """That the chunk supports the claim, 0..1."""
-        return MOST_SURE if self.verbatim else 1.0 / (1.0 + math.exp(-self.steepness * self.logit))
+        """That the chunk supports the claim, 0..1, in hundredths; 1 for a claim that it has word for word."""
+        # More digits would pretend to a precision that the signals don't have.
+        return 1.0 if self.verbatim else round(1.0 / (1.0 + math.exp(-self.steepness * self.logit)), 2)
 
     @property
     def logit(self) -> float:
@@ -155,8 +155,13 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "", asked_weight: float
         missing,
         problems,
         steepness=min(_MOST_STEEPNESS, 1.0 + math.log(count)),
-        verbatim=not problems and any(f" {_bare(claim)} " in f" {_bare(part)} " for part in chunk.sentences),
+        verbatim=top > _ALL_WORDS and not problems and _stands_in(claim, chunk),
     )
+
+
+def _stands_in(claim: Sentence, chunk: Chunk) -> bool:
+    words = f" {_bare(claim)} "
+    return any(words in f" {_bare(part)} " for part in chunk.sentences)
 
 
 def _bare(sentence: Sentence) -> str:
