@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import deepcopy
 from functools import partial
 from typing import Any, TypeVar
 
@@ -74,10 +73,12 @@ class Fetcher:
         # Most fetches of a second run end here: no task, no flight, no claim.
         if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
             got = self._read(read, kept)  # without the detour of a flight that others could join
-        joined = got is None
+        # Two who share a reply must not share a value: either may change it in place. The first has the one that was
+        # read for it; who comes later reads the text again.
+        is_first = got is not None and guessed is None
         if got is None:
             if flight is None or flight.abandoned:
-                launched = True
+                is_first = launched = True
                 flight = running.launch(digest, self._obtain(call, read, send, identity, digest), ahead)
             was_guess = flight.ahead and not ahead
             if not ahead:
@@ -87,8 +88,7 @@ class Fetcher:
         first = ahead or launched
         if not first and (guessed is not None or was_guess):
             first = not coordinator.shared or await self._take(digest)
-        # Two who share a reply must not share a value: either may change it in place.
-        value = _own_value(read, got, joined=joined and not launched, ahead=ahead)
+        value = got.value if is_first else read(json.loads(got.text))
         found: Fetched[T] | None = None
         if first and (launched or was_guess) and not got.cached:
             found = Fetched(value, got.usage, got.duration)
@@ -268,13 +268,6 @@ class Fetcher:
 
     def _price(self, provider: str, model: str | None) -> Price | None:
         return None if model is None else self._prices(provider, model)
-
-
-def _own_value(read: Read[T], got: Obtained[T], *, joined: bool, ahead: bool) -> T:
-    """Each has a value of its own to change. That of a guess stays whole for the test which comes for it."""
-    if joined:
-        return read(json.loads(got.text))
-    return deepcopy(got.value) if ahead else got.value
 
 
 def _used_up(error: BaseException) -> bool:

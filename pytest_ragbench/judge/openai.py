@@ -98,8 +98,8 @@ class ChatJudge:
     @property
     def identity(self) -> str:
         """With what shapes its replies and is not as usual."""
-        settings, usual = self._settings, ProviderSettings()
-        more = [] if settings.temperature == usual.temperature else [f"temperature {settings.temperature}"]
+        settings, usual = self._settings, ProviderSettings.model_fields["temperature"].default
+        more = [] if settings.temperature == usual else [f"temperature {settings.temperature}"]
         if settings.extra_body:
             told = json.dumps(fingerprinted(settings.extra_body), sort_keys=True, default=str)
             more.append(f"extra_body {hashlib.sha256(told.encode()).hexdigest()[:8]}")
