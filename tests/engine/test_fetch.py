@@ -29,7 +29,7 @@ def test_the_first_waiter_pays_and_the_others_share(engine: Engine) -> None:
     assert service.calls == 1
     assert (first.value, first.usage, first.cached) == ("вопрос", Usage(1, 10, 2), False)
     assert first.duration > 0
-    assert others == [Fetched("вопрос", Usage(), 0.0, True)] * 4
+    assert [replace(each, took=None) for each in others] == [Fetched("вопрос", Usage(), 0.0, True)] * 4
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -37,7 +37,8 @@ def test_a_second_fetch_is_served_without_a_call(make_engine: MakeEngine, stored
     service = Service()
     engine = make_engine() if stored else make_engine(store=None)
     engine.wait(fetched(engine, service.ask("質問")))
-    assert engine.wait(fetched(engine, service.ask("質問"))) == Fetched("質問", cached=True)
+    again = engine.wait(fetched(engine, service.ask("質問")))
+    assert replace(again, took=None) == Fetched("質問", cached=True)
     assert service.calls == 1
 
 
