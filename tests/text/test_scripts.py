@@ -136,4 +136,5 @@ def test_no_question(text: str) -> None:
 def test_an_invented_last_sentence_is_a_claim_of_its_own(said: str, invented: str) -> None:
     sample = RagSample("30?", f"{said} {invented}", [said])
     found = score("faithfulness", sample, judge="local")
-    assert (found.value, [finding.ok for finding in found.evidence]) == (0.5, [True, False])
+    assert [finding.ok for finding in found.evidence] == [True, False]
+    assert 0.4 < found.value < 0.7
