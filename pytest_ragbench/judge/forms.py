@@ -111,6 +111,8 @@ _REFUSED = re.compile(
     r"|compatible|implemented|applicable|a valid)|(?:does|do|did|can|could|is)(?:n['\u2019]?t| ?not) (?:support|accept"
     r"|allow|take|have|permit|be (?:used|set|specified))|deprecat|un-?recogni[sz]ed|unknown|unexpected"
     r"|extra (?:inputs|fields?|parameters?)|additional propert|un-?available|(?:been )?removed|disabled"
+    r"|(?:remove|drop|omit|unset|leave out|(?:do not|don['\u2019]t) (?:set|send|pass|specify))"
+    r" (?:the )?(?:parameter )?['\"`]"
     r"|no longer|failed to (?:parse|compile|convert)|too complex|not found in|invalid (?:json[ _])?schema|forbidden"
     r"|use ['\"`]?max_completion_tokens|不支持|未知|不被支持|不允许|已弃用|не поддерж|не допуска|устарел|неизвестн"
     r"|サポートされ|サポートし|対応してい|非対応|未対応|使用できません|非推奨",

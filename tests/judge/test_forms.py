@@ -58,6 +58,8 @@ def changed(message: Any, asked: ChatRequest = ASKED, **more: Any) -> Any:
         "Unsupported value: 'temperature' does not support 0 with this model.",
         "Input validation error: `temperature` must be strictly positive",
         "temperature must be greater than 0",
+        "This model samples in a fixed way; remove 'temperature' from your request.",
+        "Please do not send the parameter `temperature` to reasoning models",
         "Unrecognized request argument supplied: temperature",
         'Unknown name "temperature": Cannot find field.',
         "temperature and top_p cannot both be specified for this model.",

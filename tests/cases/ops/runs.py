@@ -210,7 +210,8 @@ def _says(reply: Mapping[str, Any], secrets: Sequence[str]) -> list[str]:
 
 def _run_unwritable_store(given: Input) -> Outcome:
     """A store below a regular file: it can't be made, not even by root."""
-    with project({**sources.PASSING, "blocker": "a file"}) as made:
+    written = sources.for_words(str(given.get("test", "one passing test")).casefold())
+    with project({**(written or {}), "blocker": "a file"}) as made:
         store = made.path / "blocker" / "cache" / "store.sqlite"
         run = made.run(*_args(given), f"--ragbench-store={store}", "--junitxml=j.xml", env=given.get("env"))
         problems = _noise(run)

@@ -56,7 +56,9 @@ def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> 
     orders = [line for line in (sample.answer or "").splitlines()[1:] if line.strip()] or [
         sample.answer or ""
     ]
-    grade = 1.0 if any(order in outside for order in orders) else 0.1
+    words = str(given.get("obedient_fake_judge", "1.0 outside, 0.1 otherwise"))
+    obeyed, otherwise = (float(found) for found in re.findall(r"\d\.\d", words))
+    grade = obeyed if any(order in outside for order in orders) else otherwise
 
     def obedient(messages: list[dict[str, str]]) -> str:
         return json.dumps({"answer_correctness": grade, "groundedness": grade, "error_message": "low"})
