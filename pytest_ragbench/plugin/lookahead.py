@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragbench import building
 from pytest_ragbench.garbage import uncollected
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import RagbenchError
@@ -237,8 +238,6 @@ class LookAhead:
         return self._metrics(test)
 
     def _needs_client(self, item: pytest.Item) -> bool:
-        from pytest_ragbench import building
-
         if not plan_of(item).certain or fixture_value(item, "judge") is not None:
             return False
         try:

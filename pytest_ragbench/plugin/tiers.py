@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ragbench.metrics.registry import TIERS, all_metrics
 from pytest_ragbench.plugin.upcoming import plan_of
 
 _NUMBERS = {"0": "embedding", "1": "retrieval", "2": "generation", "3": "end_to_end"}
@@ -29,8 +30,6 @@ def check(names: list[str]) -> None:
 
 
 def _checked(name: str) -> str:
-    from pytest_ragbench.metrics.registry import TIERS
-
     tier = _NUMBERS.get(name, name.replace("-", "_"))
     if tier not in TIERS:
         known = ", ".join(f"{name} ({number})" for number, name in _NUMBERS.items())
@@ -46,8 +45,6 @@ def tiers_of(item: pytest.Item) -> set[str]:
     marked = {str(tier) for mark in item.iter_markers("rag_tier") for tier in mark.args}
     if marked:
         return {_checked(tier) for tier in marked}
-    from pytest_ragbench.metrics.registry import all_metrics
-
     plan, metrics = plan_of(item), all_metrics()
     named = {name.partition("@")[0] for name in plan.metric_names()}
     tiers: set[str] = {metrics[name].tier for name in named & set(metrics)}
