@@ -87,7 +87,7 @@ def test_the_configured_judge_comes_first(engine: Engine) -> None:
         (None, {"CI": "true"}, {}, 'judge = "local"'),
         (None, {}, {"a": LAB_MODEL, "b": LAB_MODEL}, "several providers"),
         ("opnai:x", {}, {}, "did you mean 'openai'"),
-        ("qwerty", {}, {"lab": LAB}, "known: local, openai, gguf, lab"),
+        ("qwerty", {}, {"lab": LAB}, "known: local, openai, gguf, any, lab"),
         ("local:big", {}, {}, "no models"),
         ("lab", {}, {"lab": LAB}, r"providers\.lab\.model"),
         ("openai:m", {}, {}, "OPENAI_API_KEY"),
