@@ -67,7 +67,7 @@ def test_anthropics_api(make_engine: Callable[..., Engine]) -> None:
     with OpenAIServer([message()]) as server:
         for run in ("first", "second"):
             prices = prices_of(
-                {"anthropic": ProviderSettings(prices={"claude-x": {"input": 1, "output": 2}})}
+                {"anthropic": ProviderSettings(prices={"claude-x": PriceSettings(input=1, output=2)})}
             )
             engine = make_engine(run_id=run, prices=prices)
             judge = judge_of(server, engine, max_tokens=300, headers={"X-Team": "qa"})

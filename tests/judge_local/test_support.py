@@ -42,12 +42,10 @@ def test_the_reason_says_what_is_wrong(claim: str, reason: str) -> None:
 def test_the_chunk_that_says_otherwise_outweighs_stray_words_of_another() -> None:
     """The second chunk shares most words of the claim, and says nothing of what counts."""
     denied = "Latency is the time of one attempt. Failed attempts and the waits between them are not counted."
-    stray = (
-        "The retriever makes four attempts in all, and the waits between them double. Failed ones are logged."
-    )
+    stray = "The retriever makes four attempts in all, and the waits between them double."
     claim = "Failed attempts and the waits between them are counted."
     alone = verify(claim, [denied])
-    assert alone.value < 0.2
+    assert alone.value < 0.3
     assert verify(claim, [stray]).value > alone.value
     assert verify(claim, [stray, denied]).value == alone.value
     assert verify(claim, [stray, denied]).reason == "chunk 2 says the opposite (not counted)"
