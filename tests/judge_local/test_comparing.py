@@ -96,3 +96,36 @@ def test_an_answer_that_only_the_reference_bears_out_is_no_hallucination() -> No
         reference="24 months.",
     )  # fmt: skip
     assert score("hallucination", sample, judge="local").value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "reference", "right"),
+    [
+        ("How long is the warranty?", "Every product has a warranty of two years.", "Two years.", True),
+        ("How long is the warranty?", "Every product has a warranty of three years.", "Two years.", False),
+        ("How long is the warranty?", "The warranty is not two years.", "Two years.", False),
+        ("How long is the warranty?", "The return period is two years.", "Two years.", False),
+        ("How long is the warranty?", "The warranty is almost two years.", "Two years.", False),
+        ("What colour is the logo?", "The logo has been green since the relaunch.", "Green.", True),
+        ("What colour is the logo?", "The logo is no longer green.", "Green.", False),
+        (
+            "Who founded the company?",
+            "The company was founded by Ivan, a brother of Anna Petrova.",
+            "Anna Petrova",
+            False,
+        ),
+        ("Сколько длится гарантия?", "Гарантия на любой товар составляет два года.", "Два года.", True),
+        ("Сколько длится гарантия?", "Гарантия не действует два года.", "Два года.", False),
+        ("Кто основал компанию?", "Компанию основала Анна Петрова вместе с друзьями.", "Анна Петрова", True),
+        ("Кто основал компанию?", "Анна Петрова не основала компанию.", "Анна Петрова", False),
+        ("返品は何日以内ですか。", "ご購入から30日以内であれば返品できます。", "30日以内", True),
+        ("返品は何日以内ですか。", "ご購入から60日以内であれば返品できます。", "30日以内", False),
+    ],
+)
+def test_a_whole_sentence_around_a_short_reference(
+    question: str, answer: str, reference: str, right: bool
+) -> None:
+    sample = RagSample(question=question, answer=answer, reference=reference)
+    value = score("factual_correctness", sample, judge="local").value
+    assert value is not None
+    assert (value >= 0.6) is right

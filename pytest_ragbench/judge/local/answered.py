@@ -78,14 +78,15 @@ def _denied(asked: Sentence, chunk: Chunk) -> float:
     known = words(asked.lang)
     if known.denial(asked.folded, asked.keys):
         return 0.0
-    best = max(chunk.sentences, key=lambda part: _shared(asked, part))
-    if _shared(asked, best) < SHARED_TOPIC or contrasts(asked.lang).hedged(best):
+    best = max(chunk.sentences, key=lambda part: share_of(asked, part))
+    if share_of(asked, best) < SHARED_TOPIC or contrasts(asked.lang).hedged(best):
         return 0.0
     # "Used goods are not accepted": what is denied need not be a word of the question.
     return float(known.denial(best.folded, best.keys) != (best.denies and not asked.denies))
 
 
-def _shared(asked: Sentence, part: Sentence) -> float:
+def share_of(asked: Sentence, part: Sentence) -> float:
+    """Share (0..1, by weight) of the question's words with content that a sentence has."""
     total = sum(term.weight for term in asked.content)
     return sum(t.weight for t in asked.content if t.key in part.keys or t.key in part.folded) / total
 
@@ -97,7 +98,7 @@ def _speak_for(
     for other in rest:
         sentence = analyse(other)
         says_no = sentence.denies or _otherwise(asked, sentence)
-        if _shared(asked, sentence) < SHARED_TOPIC or says_no is affirmed:
+        if share_of(asked, sentence) < SHARED_TOPIC or says_no is affirmed:
             continue
         if support.verify(other, contexts, question).value >= support.SUPPORTED:
             return True

@@ -10,12 +10,14 @@ import math
 from collections.abc import Sequence
 
 from pytest_ragbench.judge.local import support
-from pytest_ragbench.judge.local.answered import verify
+from pytest_ragbench.judge.local.answered import SHARED_TOPIC, share_of, verify
 from pytest_ragbench.judge.local.claims import answered
 from pytest_ragbench.judge.local.support import SUPPORTED, Support, weigh
 from pytest_ragbench.judge.local.terms import analyse, analyse_chunk
 from pytest_ragbench.text import is_blank
 
+SHORT = 4
+"""A side of so many words with content at most may be a short answer."""
 GIVEN = 0.02
 """Weight of a word that the question has, where the other side is read as the answer to it."""
 
@@ -29,7 +31,11 @@ def compare(claim: str, others: Sequence[str], question: str = "") -> Support:
         agrees = all(word is said for _, word in given)
         return Support(float(agrees), 1, "" if agrees else "chunk 1 says " + ("no" if said else "yes"))
     # Together, since two claims of one side may say what is one claim of the other.
-    sides = (" ".join(others), *others)
+    sides = [" ".join(others), *others]
+    if said is None and not given:
+        sides = [side for side in sides if not _opposes(claim, side, question)]
+    if not sides:
+        return Support(0.0, 1, "chunk 1 says the opposite")
     plain = verify(claim, sides, question, others)
     if plain.value >= SUPPORTED or said is not None or is_blank(question):
         return plain
@@ -42,7 +48,8 @@ def compare(claim: str, others: Sequence[str], question: str = "") -> Support:
             )
         # "Yes." in the reference: does the claim answer so?
         return max((verify(other, (claim,), question) for other, _ in given), key=lambda found: found.value)
-    return max(plain, *(_given(claim, side, question) for side in sides), key=lambda found: found.value)
+    readings = [read(claim, side, question) for side in sides for read in (_given, _in_full)]
+    return max(plain, *readings, key=lambda found: found.value)
 
 
 def _repeats(claim: str, question: str) -> bool | None:
@@ -50,6 +57,31 @@ def _repeats(claim: str, question: str) -> bool | None:
     asked, said = analyse(question), analyse(claim)
     more = any(term.key not in asked.keys for term in said.content)
     return None if more or not said.content else said.denies == asked.denies
+
+
+def _opposes(claim: str, side: str, question: str) -> bool:
+    """Whether one of the two is a short answer, and the other denies something that neither it nor the question
+    denies: "Two years." and "The warranty is not two years."
+    """
+    said, told = analyse(claim), analyse(side)
+    short = 0 < min(len(said.content), len(told.content)) <= SHORT
+    return short and said.denies != told.denies and not analyse(question).denies
+
+
+def _in_full(claim: str, side: str, question: str) -> Support:
+    """A whole sentence around a short answer: "Every product has a warranty of two years." says "Two years." to a
+    question for the warranty, in words that are neither the question's nor the short answer's.
+    """
+    asked, said, told = analyse(question), analyse(claim), analyse(side)
+    if not told.content or len(told.content) > SHORT or told.keys >= said.keys or said.denies != told.denies:
+        return Support(0.0, None, "")
+    # Another number or name in the sentence may be its answer, and that of the other side a detail.
+    known = asked.keys | told.keys
+    others = [term for term in said.content if term.kind in ("number", "name") and term.key not in known]
+    if others or share_of(asked, said) < SHARED_TOPIC:
+        return Support(0.0, None, "")
+    evidence = weigh(told, analyse_chunk(claim), question)
+    return Support(evidence.probability if not evidence.problems else 0.0, None, "")
 
 
 def _given(claim: str, side: str, question: str) -> Support:
