@@ -70,12 +70,15 @@ class Fetcher:
         guessed = None if ahead else await self._prefetched(digest)
         got = guessed.got if guessed is not None else None
         flight, launched, was_guess = running.flights.get(digest), False, False
-        # Most fetches of a second run end here: no task, no flight, no claim.
-        if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
-            got = self._read(read, kept)  # without the detour of a flight that others could join
         # Two who share a reply must not share a value: either may change it in place. The first has the one that was
         # read for it; who comes later reads the text again.
-        is_first = got is not None and guessed is None
+        is_first = False
+        # Most fetches of a second run end here: no task, no flight, no claim.
+        if got is None and flight is None and (kept := coordinator.stored(digest)) is not None:
+            got, is_first = (
+                self._read(read, kept),
+                True,
+            )  # without the detour of a flight that others could join
         if got is None:
             if flight is None or flight.abandoned:
                 is_first = launched = True

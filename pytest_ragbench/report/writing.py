@@ -8,7 +8,15 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from pytest_ragbench.model.report import ReplyRecord, RunInfo, RunReport, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import (
+    QuestionRecord,
+    ReplyRecord,
+    RunInfo,
+    RunReport,
+    SampleRecord,
+    ScoreRecord,
+    TestRecord,
+)
 
 ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error")
 """The other fields are written where there is a value."""
@@ -17,6 +25,8 @@ ALWAYS_IN_A_REPORT = ("schema", "version", "run", "results", "complete")
 AT_TIMES: Mapping[type, tuple[str, ...]] = {
     RunInfo: ("trace_url", "shards"),
     ScoreRecord: ("setup", "replies"),
+    SampleRecord: ("first_token", "at_once", "trace_id", "span_id", "asked"),
+    QuestionRecord: ("first_token", "at_once", "trace_id"),
     ReplyRecord: ("cut", "task", "judge", "vote", "cached"),
     TestRecord: ("metrics", "reruns"),
     RunReport: ("missing", "not_chosen", "baseline", "preflight", "mutations"),
@@ -104,6 +114,8 @@ _OF_A_VALUE = [name for name in _names(ScoreRecord) if name not in ALWAYS_IN_A_S
 _LEFT_OUT: Mapping[type, Callable[[Any], Collection[str]]] = {
     ScoreRecord: _of_a_score,
     ReplyRecord: _where_empty,
+    SampleRecord: _where_empty,
+    QuestionRecord: _where_empty,
     RunInfo: _where_empty,
     TestRecord: _where_empty,
     RunReport: _of_a_report,

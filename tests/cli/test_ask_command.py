@@ -34,7 +34,7 @@ def test_an_answer_of_ones_own(cli: Cli) -> None:
     ]
     told = cli(*args, "--json").data
     assert list(told["scores"]) == ["faithfulness"]
-    assert told["scores"]["faithfulness"]["value"] == 0.0
+    assert told["scores"]["faithfulness"]["value"] < 0.1
     assert told["latency"] is None
 
 

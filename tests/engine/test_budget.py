@@ -401,6 +401,6 @@ def test_a_reply_that_was_guessed_is_handed_to_its_test(
     assert read == ["a", "b", "c"]
     got = [engine.wait(fetched(engine, service.ask(key, read=reading))) for key in ("a", "b", "c")]
     assert [each.value["echo"] for each in got] == [["a"], ["b"], ["c"]]
-    assert read == ["a", "b", "c", "a"]
+    assert read == ["a", "b", "c", "a", "b", "c"]
     assert [each.usage.calls for each in got] == [1, 1, 1]
     assert service.calls == 3

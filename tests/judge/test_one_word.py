@@ -245,7 +245,8 @@ def test_what_can_not_be_asked_by_probability_is_refused_before_any_call(engine:
     metric = check("faithfulness", SAMPLE, options)
     able = OpenAIServer([])
     function = callable_judge(lambda messages: "x", "mine")
-    for judge in (function, local_judge(), Panel((judge_of(able, engine), function))):
+    check_judge(metric, local_judge())  # its verdicts are graded anyway
+    for judge in (function, Panel((judge_of(able, engine), function))):
         with pytest.raises(UsageError, match="how probable"):
             check_judge(metric, judge)
     with pytest.raises(UsageError, match="those that do: .*faithfulness"):

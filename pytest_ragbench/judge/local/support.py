@@ -98,7 +98,7 @@ def verify(claim: str, contexts: Sequence[str], question: str = "") -> Support:
     if value < SUPPORTED:
         # Why not: told by the chunk that comes nearest, which may be one that differs in a fact.
         number, best = max(found, key=lambda pair: (pair[1].signals["coverage"], -pair[0]))
-        if best.problems:  # the chunk that is about it says otherwise: stray words of another are no support
+        if best.problems:  # the chunk that is about it says otherwise: stray words of another don't count
             value = min(value, best.probability)
     return Support(
         value,
