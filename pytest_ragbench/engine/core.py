@@ -267,11 +267,13 @@ class Engine:
                 running.thread.wait(running.drain(), seconds)
 
     def settle(self) -> None:
-        """Wait until the run's controller has taken what this process has told it."""
+        """Wait until all is counted that tests have taken over, and the run's controller has taken what it was told."""
         running = self._running
-        if running is not None and isinstance(running.coordinator, RemoteCoordinator):
-            with suppress(Exception):
-                self.wait(running.coordinator.settle(), _ANSWER_S)
+        if running is None:
+            return
+        told = running.coordinator
+        with suppress(Exception):
+            self.wait(told.settle() if isinstance(told, RemoteCoordinator) else asyncio.sleep(0), _ANSWER_S)
 
     async def host(self, name: str, *arguments: Any) -> Any:
         """Do something once for the run, in the process that owns it.

@@ -390,9 +390,10 @@ class RunState:
         """In a worker: leave the controller what came after the last report, and the tests ``collected`` where no
         report has told of them: a worker that is dealt no test sends none.
         """
+        # What the last test took over is counted on the loop, which may not have come to it yet.
+        if self._engine is not None:
+            self._engine.settle()
         if self._worker is not None:
-            if self._engine is not None:
-                self._engine.settle()  # before the controller looks at what the run took
             output = self.config.workeroutput  # type: ignore[attr-defined]
             news = {"usage": self.new_usage(), "warnings": self.new_warnings(), "trials": self.trials}
             if collected:
