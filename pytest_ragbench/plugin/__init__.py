@@ -138,6 +138,12 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+    if call.excinfo is not None and node.config.getoption("usepdb", False):
+        outcomes.stop_in_the_test(call.excinfo.value)
+
+
 def pytest_report_header(config: pytest.Config, start_path: Path) -> list[str]:
     return config.stash[STATE].header(start_path)
 

@@ -256,6 +256,23 @@ def _show_traces(report: pytest.TestReport, traces: Sequence[tuple[str, str]]) -
     add("trace of the question" if len(traces) == 1 else "traces of the questions", "\n".join(lines))
 
 
+def stop_in_the_test(error: BaseException) -> None:
+    """Cut our frames off the traceback of one of our errors, so that a debugger stops where the sample is in scope."""
+    if kind_of(error) is None:
+        return
+    from pytest_ragbench.plan.values import is_installed
+
+    entry = error.__traceback__
+    started = False
+    while entry is not None and (following := entry.tb_next) is not None:
+        file = entry.tb_frame.f_code.co_filename
+        # pytest and its plugins call the test by way of hooks of ours: those come before any frame of the test.
+        started = started or not (is_installed(file) or _is_ours(file))
+        if started and _is_ours(following.tb_frame.f_code.co_filename):
+            entry.tb_next = None
+        entry = following
+
+
 def _is_ours(path: str) -> bool:
     try:
         return Path(path).resolve().is_relative_to(_HERE)
