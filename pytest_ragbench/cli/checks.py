@@ -14,6 +14,7 @@ from pytest_ragbench import building
 from pytest_ragbench.building import store_place
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
 from pytest_ragbench.engine.inventory import StoreError, inventory_of
+from pytest_ragbench.http.outages import ADVICE, DOCTOR
 from pytest_ragbench.model.errors import RagbenchError, Unscored
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import Score
@@ -65,22 +66,13 @@ def _caught(name: str, work: Callable[[], Iterator[Check]]) -> list[Check]:
         found += work()
     except Unscored as error:
         # By code, since the messages are the services' own words.
-        advice = _ADVICE.get(error.code, "see the message; docs/judges.md and docs/rag-service.md")
-        found.append(Check(name, "failed", str(error), advice, Exit.UNSCORED))
+        advice = ADVICE.get(error.code, "see the message; docs/judges.md and docs/rag-service.md")
+        advice = advice.format(key="api_key_env (auth_env for the service)")
+        told = str(error).replace(f" {DOCTOR}", "")  # this is the doctor
+        found.append(Check(name, "failed", told, advice, Exit.UNSCORED))
     except RagbenchError as error:
         found.append(Check(name, "failed", str(error), "", Exit.USAGE))
     return found
-
-
-_ADVICE = {
-    "connection": "is it running, and is the address right? Behind a proxy, set HTTPS_PROXY and NO_PROXY",
-    "timeout": "it did not answer in time: raise timeout, or look at its log",
-    "http_401": "the key is refused: is the right variable named in api_key_env (auth_env for the service)?",
-    "http_403": "the key has no right to this model or path",
-    "http_404": "no such model or path: check model and base_url (path for the service)",
-    "http_429": "it is busy, or the quota is small: lower max_concurrency",
-    "insufficient_quota": "the quota is used up: look at the provider's billing page",
-}
 
 
 def _thresholds(settings: Settings) -> Iterator[Check]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pytest_ragbench.model.errors import cause_of, with_details
+
 FAILURES = 3
 """So many requests in a row must fail, retries used up, before a provider counts as down."""
 PAUSE_S = 30.0
@@ -56,8 +58,11 @@ class Breaker:
         # One probe at a time: a provider that has just come back is not met by all who waited.
         if left > 0 or self._probing:
             raise Down(
-                f"{self._provider} is not answering: {FAILURES} requests in a row failed, "
-                f"last: {self._last}; not asked again for {max(left, 1):.0f} s"
+                with_details(
+                    cause_of(self._last),
+                    f"{self._provider} is not answering: {FAILURES} requests in a row failed like this; "
+                    f"not asked again for {max(left, 1):.0f} s",
+                )
             )
         self._probing = True
 

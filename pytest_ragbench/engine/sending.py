@@ -13,7 +13,7 @@ from pytest_ragbench.engine.coordinator import Attempt, Coordinator, Lost, Outco
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.permits import Clock, Sleep
 from pytest_ragbench.engine.prices import Price
-from pytest_ragbench.model.errors import BudgetError, Unscored, UsageError
+from pytest_ragbench.model.errors import BudgetError, Unscored, UsageError, cause_of
 from pytest_ragbench.model.scores import Usage
 
 
@@ -98,7 +98,9 @@ class CountingSender:
             return self._failed(refused.message, "insufficient_quota")
         if sending.failure is None:
             return self._failed(refused.message, "unavailable")
-        reason = f"{sending.failure} (after {_attempts(sending.tries)}; then {refused.message})"
+        # Why it was not asked again, without the cause, which is said already.
+        then = refused.message.removeprefix(f"{cause_of(str(sending.failure))}; ")
+        reason = f"{sending.failure} (after {_attempts(sending.tries)}; then {then})"
         return self._failed(reason, sending.failure.code)
 
     def _failed(self, message: str, code: str) -> Unscored:
@@ -203,7 +205,8 @@ class _Retried:
         except TimeoutError:
             if not scope.expired():
                 raise  # the attempt's own
-            message = f"{self._sender._call.provider}: no reply within {self._limits.timeout:g} s"
+            waited = f"no reply within {self._limits.timeout:g} s"
+            message = f"{self._sender._call.provider}: {waited}: is it overloaded, or its timeout too short?"
             raise Transient(message, code="timeout") from None
 
     def _is_last(self, error: Transient) -> bool:

@@ -14,10 +14,11 @@ from pytest_ragbench.engine.threads import call
 from pytest_ragbench.http.bodies import WrongCharset, decoded, decoded_leniently
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply, OnClose
 from pytest_ragbench.http.endpoints import Endpoint
+from pytest_ragbench.http.outages import no_reply, refusal
 from pytest_ragbench.http.retry_after import asked_to_wait
 from pytest_ragbench.http.service_errors import ServiceError, service_error
 from pytest_ragbench.http.tokens import token_source
-from pytest_ragbench.model.errors import Unscored
+from pytest_ragbench.model.errors import Unscored, with_details
 from pytest_ragbench.secrets import Redactor, Secret
 
 MAX_BYTES = 32 * 2**20
@@ -72,7 +73,8 @@ class Service:
         error = error or service_error(reply.text)
         status, where = reply.status, self.endpoint
         said = self._redirected(reply) or one_line(error.message or reply.text, 300) or "empty body"
-        message = f"{where.provider}: {status} from {where.url}: {said}{note}"
+        cure = refusal(status, "api_key_env")
+        message = f"{where.provider}: {status} from {where.url}: {said}{cure}{note}"
         if status == 402 or error.no_money:  # a used-up quota comes as 429, too, and no waiting helps
             why = error.code if error.code and not error.code.isdecimal() else status
             return self._failure(
@@ -81,6 +83,12 @@ class Service:
         if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=asked_to_wait(reply.headers))
         return self._failure(message, code=f"http_{status}", raw=reply.text)
+
+    def outage(self, code: str, reason: str, *, seconds: float | None = None) -> str:
+        """The message that no reply came: the cause first; ``reason`` is what the client library said of it."""
+        where = self.endpoint
+        cause = no_reply(code, reason, where.url, f"the provider {where.provider}", seconds=seconds)
+        return with_details(cause, f"{where.provider}: {reason}")
 
     def _redirected(self, reply: ApiReply) -> str:
         """Where a redirect leads. It is not followed: whoever answers there would be given the key."""
@@ -111,7 +119,6 @@ class ApiClient(Service):
         """See :meth:`Service.post`."""
         # A lone surrogate has no bytes in UTF-8, and is written as JSON's own escape.
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-        where = f"{self.endpoint.provider}: {{}} {self.endpoint.url}"
         try:
             reply = await self._client.send(
                 "POST",
@@ -123,16 +130,15 @@ class ApiClient(Service):
                 max_bytes=MAX_BYTES,
             )
         except HttpError as problem:
-            if problem.code == "timeout":
-                message = f"{where.format('no reply from')} within {timeout or 0:g} s"
-                raise Transient(message, code="timeout") from None
-            message = f"{where.format('no connection to')}: {one_line(str(problem))}"
+            message = self.outage(problem.code, one_line(str(problem), 300), seconds=timeout)
+            code = "timeout" if problem.code == "timeout" else "connection"
             if problem.is_retryable:
-                raise Transient(message, code="connection") from None
-            raise self._failure(message, code="connection") from None
+                raise Transient(message, code=code) from None
+            raise self._failure(message, code=code) from None
         # No verdict and no vector is this long; asking again would only transfer it again.
         if not reply.complete:
-            message = f"{where.format('no connection to')}: the reply is longer than {len(reply.body)} bytes"
+            where = f"{self.endpoint.provider}: {self.endpoint.url}"
+            message = f"{where} sent a reply that is longer than {len(reply.body)} bytes"
             raise self._failure(message, code="connection")
         text, unreadable = self._masked(reply)
         if unreadable and reply.ok:

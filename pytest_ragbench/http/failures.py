@@ -57,8 +57,7 @@ def outage_in(error: BaseException, service: Service) -> Transient | None:
     if kind is None:
         return None
     told = service.masked(one_line(f"{type(error).__name__}: {error}", 300))
-    what = "no reply from" if kind == "timeout" else "no connection to"
-    return Transient(f"{service.endpoint.provider}: {what} {service.endpoint.url}: {told}", code=kind)
+    return Transient(service.outage(kind, told), code=kind)
 
 
 def _outage(error: BaseException) -> Literal["timeout", "connection"] | None:

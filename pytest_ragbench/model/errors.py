@@ -87,6 +87,19 @@ class UndefinedScore(Unscored):
     """The metric has no value for this sample: no claims, no relevant ids, a single cluster ..."""
 
 
+def cause_of(message: str) -> str:
+    """What an error's message says first: the same text for all that fail for one cause, however often it was tried.
+
+    Messages about outages put the cause before the first ``"; "`` or ``" (after"``, and what differs behind it.
+    """
+    return message.partition("; ")[0].partition(" (after ")[0]
+
+
+def with_details(message: str, details: str) -> str:
+    """``message`` and more details, which leave its cause as it is."""
+    return f"{message}; {details}"
+
+
 # Tracebacks and reports name an exception by its module: the one to import it from.
 for _error in [RagbenchError, *RagbenchError.__subclasses__(), *Unscored.__subclasses__(), QuestionFileError]:
     _error.__module__ = "pytest_ragbench"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from functools import cached_property
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.gates.deciding import RunGates
     from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
+    from pytest_ragbench.plugin.outages import Outages
     from pytest_ragbench.report.kept import KeptResults
     from pytest_ragbench.report.totals import Totals
 
@@ -40,10 +40,7 @@ EXIT_UNSCORED = 8
 
 
 _OUTAGES = ("endpoint", "judge", "embedding")
-"""Kinds of errors whose causes are told once more at the end, since many tests share them."""
-_MOST_OUTAGES = 3
-
-
+"""Kinds of errors whose causes many tests share."""
 _LAST = ("passed", "failed", "skipped")
 """Outcomes of a phase that is not run again."""
 
@@ -88,7 +85,7 @@ class RunResults:
         self._kept: KeptResults | None = None
         self._missing = Missing()
         self._subtests = Subtests()
-        self._outages: Counter[str] = Counter()
+        self._outages: Outages | None = None
 
     # What comes in
 
@@ -171,9 +168,17 @@ class RunResults:
             self._totals = self._totals or _new_totals()
             self._missing.add(record)
             if record.kind in _OUTAGES and record.message:
-                self._outages[record.message.partition("; ")[0].partition(" (after ")[0]] += 1
+                self._see_outage(report, record.message)
             for consumer in self._consumers():
                 consumer.add(record)
+
+    def _see_outage(self, report: pytest.TestReport, message: str) -> None:
+        if self._outages is None:
+            from pytest_ragbench.plugin.outages import Outages
+
+            self._outages = Outages()
+            self.config.pluginmanager.register(self._outages, "ragbench-outages")
+        self._outages.see(report, message)
 
     def take_rest(
         self, usage: dict[str, Any], texts: Iterable[str], trials: Iterable[dict[str, Any]] = ()
@@ -314,7 +319,10 @@ class RunResults:
             return pytest.ExitCode.USAGE_ERROR if "usage" in self._kinds else EXIT_UNSCORED
         return given
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._outages is not None:
+            self._outages.unfold(terminalreporter)
         written = self._reports.lines if self._reports else []
         for line in (line for line in written if line.startswith("::")):
             terminalreporter.line(line)  # commands, which GitHub reads wherever they stand
@@ -327,11 +335,7 @@ class RunResults:
         from pytest_ragbench.plugin import terminal
 
         if self._totals is not None and self._totals.summary.has_results:
-            notes = [
-                f"{count} test{'s' if count > 1 else ''}: {cause}"
-                for cause, count in self._outages.most_common(_MOST_OUTAGES)
-            ]
-            notes.append(self.state.describe())
+            notes = [*(self._outages.lines() if self._outages else ()), self.state.describe()]
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
             terminal.show_evidence(out, self._evidence)
             terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])

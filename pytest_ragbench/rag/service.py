@@ -20,8 +20,10 @@ from pytest_ragbench.engine.recording import MEASURED
 from pytest_ragbench.http.api import is_retryable
 from pytest_ragbench.http.bodies import WrongCharset, decoded, decoded_leniently
 from pytest_ragbench.http.client import HttpClient, HttpError, HttpReply
+from pytest_ragbench.http.outages import no_reply, refusal
 from pytest_ragbench.http.retry_after import asked_to_wait
-from pytest_ragbench.model.errors import EndpointError, UsageError
+from pytest_ragbench.http.service_errors import service_error
+from pytest_ragbench.model.errors import EndpointError, UsageError, with_details
 from pytest_ragbench.rag.sse import first_token
 from pytest_ragbench.rag.trace_context import HEADER, Trace, new_trace
 from pytest_ragbench.secrets import Redactor, Secret
@@ -130,7 +132,8 @@ class ServiceClient:
         try:
             payload: dict[str, Any] = (await sender(attempt)).payload
         except EndpointError as error:
-            if traces and self._own_trace:
+            # Nobody got the question, so nobody traced it.
+            if traces and self._own_trace and error.code not in ("connection", "tls"):
                 error.trace_id = traces[-1].trace_id
             raise
         # A header that is configured is not replaced, and its trace is not ours.
@@ -153,17 +156,16 @@ class ServiceClient:
             async with asyncio.timeout(self._service.timeout):
                 reply = await self._exchange(url, body, headers)
         except TimeoutError:
-            message = f"{name}: no complete reply within {self._service.timeout:g} s"
-            raise Transient(message, code="timeout") from None
+            raise Transient(self._outage("timeout", "no complete reply"), code="timeout") from None
         except HttpError as problem:
             reason = one_line(str(problem), 300)
             if problem.code == "url":
                 raise UsageError(f"rag.url: {name.partition(' ')[2]} can't be used as a URL") from None
             if problem.code == "connection":
-                told = f"{_no_connection(name, reason)}; {name}: connection failed: {reason}"
+                told = self._outage("connection", f"connection failed: {reason}")
                 raise Transient(told, code="connection") from None
             what = "TLS" if problem.code == "tls" else "the reply is not valid HTTP"
-            raise EndpointError(f"{name}: {what}: {reason}", code=problem.code) from None
+            raise EndpointError(self._outage(problem.code, f"{what}: {reason}"), code=problem.code) from None
         # The status first: a page of an error in another charset is still that error.
         payload, problem_found = self._payload(reply)
         if not reply.ok:
@@ -177,6 +179,14 @@ class ServiceClient:
             began = first_token(reply.body, payload["content_type"], reply.arrivals)
             payload["first_token"] = None if began is None else began - started
         return Sent(payload)
+
+    def _outage(self, code: str, reason: str) -> str:
+        name = self._service.name
+        place = urlsplit(name.rpartition(" ")[2])
+        cause = no_reply(
+            code, reason, f"{place.scheme}://{place.netloc}", "the service", seconds=self._service.timeout
+        )
+        return with_details(cause, f"{name}: {reason}")
 
     async def _exchange(self, url: str, body: Any, headers: Mapping[str, Secret]) -> HttpReply:
         """One request, and those that the service redirects it to."""
@@ -234,7 +244,8 @@ class ServiceClient:
 
     def _failure(self, payload: Mapping[str, Any], wait: float | None) -> Exception:
         status, text = int(payload["status"]), str(payload["text"])
-        message = f"{self._service.name} replied {status}: {one_line(text) or 'empty body'}"
+        said = one_line(service_error(text).message) or one_line(text) or "empty body"
+        message = f"{self._service.name} replied {status}: {said}{refusal(status, 'auth_env')}"
         if is_retryable(status):
             return Transient(message, code=f"http_{status}", retry_after=wait)
         return EndpointError(message, code=f"http_{status}", raw=text)
@@ -256,18 +267,3 @@ def bad_reply(name: str, problem: str, payload: Mapping[str, Any]) -> str:
 def _origin(url: str) -> tuple[str, str | None, int]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-
-
-_REASONS = {
-    "refused": ("connect call failed", "refused"),
-    "no such host": ("name or service not known", "getaddrinfo", "nodename nor servname", "name resolution"),
-    "closed by the service": ("reset", "disconnected", "closed"),
-}
-
-
-def _no_connection(name: str, reason: str) -> str:
-    """The cause and what to do about it, in front: summaries cut the rest off."""
-    place = urlsplit(name.rpartition(" ")[2])
-    told = next((why for why, signs in _REASONS.items() if any(sign in reason.lower() for sign in signs)), "")
-    where = f"{place.scheme}://{place.netloc}" + (f" ({told})" if told else "")
-    return f"no connection to {where}: is the service running? try ragbench doctor"

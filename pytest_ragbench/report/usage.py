@@ -98,7 +98,8 @@ def _calls(entries: Mapping[str, Any]) -> str:
     parts = [f"{calls} call{'s' * (calls != 1)}"]
     if stored:
         parts.append(f"{stored} stored (saved {saved:,} tokens)" if saved else f"{stored} stored")
-    parts += [f"{failed} failed"] if failed else []
+    # A request may take several calls, or none while its service is known to be down.
+    parts += [f"{failed} request{'s' * (failed != 1)} failed"] if failed else []
     parts += [f"{tokens:,} tokens"] if tokens else []
     parts += [dollars(cost)] if cost else []
     latencies = entries.get("latencies", [])

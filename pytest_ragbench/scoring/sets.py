@@ -12,10 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragbench.clean import one_line
 from pytest_ragbench.metrics.checks import check_options, formula_options
 from pytest_ragbench.metrics.needs import QUESTION_FIELDS, check_needs, lacks
 from pytest_ragbench.metrics.registry import Metric, find
-from pytest_ragbench.model.errors import JudgeError, UndefinedScore, Unscored, UsageError
+from pytest_ragbench.model.errors import (
+    JudgeError,
+    UndefinedScore,
+    Unscored,
+    UsageError,
+    cause_of,
+    with_details,
+)
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score, Usage
@@ -288,8 +296,10 @@ def _short(prepared: PreparedSet, n: int, failed: Mapping[str, Unscored]) -> Uns
     first = next(iter(failed.values()), None)
     names = ", ".join(list(failed)[:5]) + (" ..." if len(failed) > 5 else "")
     message = f"{name}: {n} of {total} have a score, {total - n} do not ({names})"
-    if first is not None:
-        message += f"; first: {' '.join(str(first).split())[:300]}"
+    if isinstance(first, UndefinedScore):
+        message += f"; first: {one_line(str(first), 300)}"
+    elif first is not None:
+        message = with_details(cause_of(one_line(str(first), 600)), message)
     kind = type(first) if first is not None else UndefinedScore
     return kind(message, code="coverage")
 

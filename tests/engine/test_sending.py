@@ -120,7 +120,9 @@ def test_a_call_that_hangs_is_cut_off(make_engine: Callable[..., Engine], clock:
     service = Service()
     service.open.clear()
     error = error_of(engine, service.ask())
-    assert str(error).startswith("p: no reply within 0.01 s (after 2 attempts in ")
+    assert str(error).startswith(
+        "p: no reply within 0.01 s: is it overloaded, or its timeout too short? (after 2 attempts in "
+    )
     assert error.code == "timeout"
     assert (service.calls, service.under_way) == (2, 0)
 
@@ -227,7 +229,7 @@ def test_a_dead_provider_is_not_asked_again(engine: Engine, clock: Clock) -> Non
     errors = [error_of(engine, dead.ask(number)) for number in range(10, 20)]
     assert dead.calls == 3 * FAILURES
     assert str(errors[0]) == (
-        "p is not answering: 3 requests in a row failed, last: http://judge: connection refused; "
+        "http://judge: connection refused; p is not answering: 3 requests in a row failed like this; "
         "not asked again for 30 s"
     )
     assert {each.code for each in errors} == {"unavailable"}

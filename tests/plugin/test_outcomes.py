@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.plugin.conftest import Project
+from tests.servers.rag_server import RagServer
 
 PRELUDE = """\
 import pytest
@@ -391,3 +392,57 @@ def test_a_run_that_stops_at_the_first_failure_is_not_complete(project: Project,
     project.write(test_a_py=KINDS)
     assert project.run("-x", "--ragbench-json=out.json", *both).ret != 0
     assert project.report()["complete"] is False
+
+
+OUTAGE = """\
+import pytest
+import pytest_ragbench as rb
+
+@pytest.mark.rag_questions("questions.jsonl")
+def test_it(rag_sample):
+    rb.assert_metric("METRIC", rag_sample, ">=0.1")
+
+@pytest.mark.rag_questions("questions.jsonl")
+def test_all(rag_samples):
+    rb.assert_over(rag_samples, "METRIC", ">=0.1")
+"""
+
+
+@pytest.mark.parametrize(
+    ("who", "kind"), [("rag", "EndpointError"), ("judge", "JudgeError"), ("embedder", "EmbeddingError")]
+)
+def test_an_outage_is_said_once_and_again_at_the_end(
+    project: Project, rag: RagServer, both: list[str], who: str, kind: str
+) -> None:
+    retry = "retry = {attempts = 2, wait = 0}\n"
+    lab = f'[providers.lab]\nbase_url = "http://127.0.0.1:9/v1"\n{retry}'
+    project.write(
+        test_a_py=OUTAGE.replace("METRIC", "semantic_similarity" if who == "embedder" else "faithfulness"),
+        questions_jsonl="".join(
+            f'{{"id": "q{n}", "question": "Question {n}?", "reference": "A receipt."}}\n' for n in range(20)
+        ),
+        ragbench_toml=f'[rag]\nurl = "http://127.0.0.1:9"\n{retry}'
+        if who == "rag"
+        else f'{who} = "lab:m"\n[rag]\nurl = "{rag.url}"\n{lab}',
+    )
+    result = project.run("--junitxml=j.xml", "--ragbench-json=out.json", *both)
+    assert result.ret == 8
+    text = result.stdout.str()
+    who_runs, place = ("the service", "") if who == "rag" else ("the provider lab", "/v1")
+    cause = (
+        f"no connection to http://127.0.0.1:9{place} (refused): is {who_runs} running? try ragbench doctor"
+    )
+    n = 21  # the questions, and the set of them
+    errors, _, closing = text.partition("= RAG quality =")
+    assert errors.count(f"E   {kind}: {cause}; ") == 1
+    assert errors.count("no connection to") == 1
+    assert f"the same in {n - 1} more tests" in errors
+    assert f"{n} tests: {cause}\n" in closing
+    assert closing.count(f"- {kind}: the same") == n - 1
+    assert f"{n} errors" in closing
+    # Only the terminal is short.
+    records = [record for record in project.report()["results"] if record["outcome"] == "error"]
+    assert len(records) == n
+    assert all(record["message"].startswith(cause) for record in records)
+    junit = ET.parse(project.path / "j.xml")
+    assert [each.get("message", "").count(cause) for each in junit.iter("error")] == [1] * n
