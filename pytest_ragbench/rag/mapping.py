@@ -102,6 +102,8 @@ class ReplyReader:
             chunks = _chunks(items_of(self._find("contexts", value), _text_of), strict=True)
         else:
             chunks = _usual_chunks(value)
+            if chunks == _NO_CHUNKS and "context_ids" not in self._paths:
+                _check_scalars(value)
         contexts, ids, scores, urls = chunks
         if "context_ids" in self._paths:
             ids = _ids(self._find("context_ids", value))
@@ -320,6 +322,26 @@ def _usual_chunks(value: Any, depth: int = 0) -> _Chunks:
         if inner != _NO_CHUNKS:
             return inner
     return only_ids
+
+
+def _check_scalars(value: Any, depth: int = 0) -> None:
+    """Refuse a number or a flag where a list of chunks belongs.
+
+    Only of a reply without any: beside chunks under another name it is their count.
+    """
+    if not isinstance(value, Mapping) or depth > _DEPTH:
+        return
+    for name in CONTEXTS:
+        found = get(value, name)
+        if is_named_for_chunks(name) and isinstance(found, (bool, int, float)):
+            raise BadReply(
+                f"its {name} can't be read as chunks: {shape_of(found)}; set rag.reply.contexts to the texts, "
+                "or to '`[]`' where the service gives none"
+            )
+    choices = get(value, "choices")
+    message = get(choices[0], "message") if isinstance(choices, list) and choices else None
+    for wrapped in (message, *(get(value, name) for name in WRAPPERS)):
+        _check_scalars(wrapped, depth + 1)
 
 
 def _has_any(items: Sequence[Any]) -> bool:

@@ -78,11 +78,19 @@ def load_settings(
     # Last, since later layers win.
     layers.append(_Layer("command line", _nested(given), names))
     try:
-        settings = Settings.model_validate(merged(*(layer.values for layer in layers)))
+        settings = Settings.model_validate(merged(*(_without_rival(layer.values) for layer in layers)))
     except ValidationError as error:
         # Not chained: pydantic's message repeats the value, which may hold a key.
         raise UsageError(_explain(error, layers)) from None
     return settings.read_from(tuple(layer.name for layer in layers if layer.values))
+
+
+def _without_rival(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A layer that gives the service's URL, and no retriever, takes the place of an earlier layer's retriever."""
+    rag = values.get("rag")
+    if isinstance(rag, Mapping) and rag.get("url") is not None and "retriever" not in rag:
+        return {**values, "rag": {**rag, "retriever": None}}
+    return values
 
 
 def _file_layers(start: Path, root: Path) -> list[_Layer]:

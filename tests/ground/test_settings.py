@@ -28,6 +28,22 @@ def test_later_layers_win(tmp_path: Path) -> None:
     assert settings.sources[-2:] == ("environment", "command line")
 
 
+def test_a_later_url_takes_the_place_of_a_retriever(tmp_path: Path) -> None:
+    (tmp_path / "ragbench.toml").write_text(
+        '[rag]\nretriever = "app:answer"\nurl = "http://f"\ntimeout = 5\n'
+    )
+    settings = load_settings(tmp_path, environ={})
+    assert (settings.rag.retriever, settings.rag.url) == ("app:answer", "http://f")
+    settings = load_settings(tmp_path, environ={}, options={"rag.url": "http://o"})
+    assert (settings.rag.retriever, settings.rag.url, settings.rag.timeout) == (None, "http://o", 5.0)
+    environ = {"RAGBENCH_RAG_URL": "http://e"}
+    settings = load_settings(tmp_path, environ=environ)
+    assert (settings.rag.retriever, settings.rag.url) == (None, "http://e")
+    environ["RAGBENCH_RAG__RETRIEVER"] = "app:other"
+    settings = load_settings(tmp_path, environ=environ)
+    assert (settings.rag.retriever, settings.rag.url) == ("app:other", "http://e")
+
+
 def test_the_nearest_directory_configures(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)

@@ -344,3 +344,10 @@ def test_a_table_for_a_spreadsheet(bot: Project, both: list[str]) -> None:
     assert {row["metric"] for row in rows} == {"faithfulness"}
     assert all(0 <= float(row["value"]) <= 1 for row in rows)
     assert all(row["answer"].startswith("'=") for row in rows)
+
+
+def test_the_command_line_says_which_system_is_asked(bot: Project, rag: RagServer, both: list[str]) -> None:
+    bot.write(ragbench_toml='[rag]\nretriever = "nowhere:answer"\n')
+    result = bot.run("--rag-url", rag.url, *both)
+    result.stdout.no_fnmatch_line("*nowhere*")
+    assert rag.questions

@@ -161,6 +161,34 @@ def test_other_shapes_are_named_with_their_field(chunks: Any, shape: str) -> Non
     assert shape in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["chunks", "contexts", "documents", "retrievedChunks"])
+@pytest.mark.parametrize(
+    ("found", "shape"),
+    [
+        (7, "the number 7"),
+        (0, "the number 0"),
+        (0.8, "the number 0.8"),
+        (True, "the boolean true"),
+        (False, "the boolean false"),
+    ],
+)
+def test_a_scalar_in_the_place_of_chunks_is_named(name: str, found: Any, shape: str) -> None:
+    field = "retrieved_chunks" if name == "retrievedChunks" else name
+    for reply_ in (
+        {"answer": "a", name: found},
+        {"data": {"answer": "a", name: found}},
+        {"choices": [{"message": {"content": "a", name: found}}]},
+    ):
+        with pytest.raises(BadReply, match=f"its {field} can't be read as chunks: {shape}; set rag"):
+            ReplyReader().read(reply_)
+    # Beside chunks, or their ids by a path of the configuration, it is a count.
+    beside = {"answer": "a", name: found, "passages": ["C"], "ids": ["d1"]}
+    assert ReplyReader().read(beside).contexts == ("C",)
+    by_id = ReplyReader(ReplyMapping(context_ids="ids")).read({"answer": "a", name: found, "ids": ["d1"]})
+    assert (by_id.contexts, by_id.context_ids) == (None, ("d1",))
+    assert ReplyReader(ReplyMapping(contexts="`[]`")).read({"answer": "a", name: found}).contexts == ()
+
+
 @pytest.mark.parametrize(
     "reply_",
     [{"citations": [1, 2]}, {"documents": {"total": 3}}, {"context": {"session": "s"}}, {"sources": {}}],
