@@ -29,7 +29,7 @@ from pytest_ragbench.engine.fetching import Fetcher, Read, Send
 from pytest_ragbench.engine.limits import Limits
 from pytest_ragbench.engine.local import LocalCoordinator
 from pytest_ragbench.engine.lookahead import Receipt, looking_ahead, receipts
-from pytest_ragbench.engine.loop import LoopThread
+from pytest_ragbench.engine.loop import LoopThread, Meanwhile
 from pytest_ragbench.engine.permits import Clock, Permits, Sleep
 from pytest_ragbench.engine.prices import Prices
 from pytest_ragbench.engine.recording import Recorder, Replay
@@ -187,14 +187,15 @@ class Engine:
         self,
         coroutine: Coroutine[Any, Any, T],
         timeout: float | None = None,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Meanwhile | None = None,
     ) -> T:
         """Run a coroutine on the engine's loop and wait for its result.
 
         From any thread but the loop's own, from many at once, and inside another running event loop
         (which is blocked meanwhile: there, better await :meth:`bring`). The coroutine sees the caller's
-        context variables. Ctrl-C in the waiting thread cancels the coroutine. ``meanwhile`` is called in the
-        waiting thread when the coroutine is on its way; while all replies are stored, not before one is not.
+        context variables. Ctrl-C in the waiting thread cancels the coroutine. ``meanwhile(False)`` is called in the
+        waiting thread when the coroutine is on its way (while all replies are stored, not before one is not), and
+        ``meanwhile(True)`` where it takes longer than a moment.
 
         Raises
         ------

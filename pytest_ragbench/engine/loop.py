@@ -22,6 +22,11 @@ _POLL_S = 0.01
 """Between looks at whether something is done."""
 _SOON_S = 0.25
 """For so long a reply that should be stored is believed to come any moment."""
+_LONG_S = 0.05
+"""Where this process has computed for less than half of such a time, whoever waits waits for a service."""
+
+Meanwhile = Callable[[bool], None]
+"""Called in a thread that waits: with False when its wait has begun, and with True where it takes long."""
 
 
 class LoopThread:
@@ -40,7 +45,7 @@ class LoopThread:
         self,
         coroutine: Coroutine[Any, Any, T],
         timeout: float | None,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Meanwhile | None = None,
         soon: Callable[[], bool] = lambda: False,
     ) -> T:
         """The coroutine's result. While ``soon`` says that it will be there any moment, ``meanwhile`` is not
@@ -67,7 +72,9 @@ class LoopThread:
         try:  # Ctrl-C may come at any point from here on
             self.loop.call_soon_threadsafe(start)
             if meanwhile is not None and not _done_soon(done, soon):
-                meanwhile()
+                meanwhile(False)
+                if _takes_long(done):
+                    meanwhile(True)
             return _result(done, timeout)
         except concurrent.futures.CancelledError:
             raise Unscored("the run ended before this was done", code="cancelled") from None
@@ -119,11 +126,25 @@ def _done_soon(done: concurrent.futures.Future[Any], soon: Callable[[], bool]) -
     """Whether it is done before ``soon`` says otherwise."""
     latest = time.monotonic() + _SOON_S
     while soon() and time.monotonic() < latest:
-        with suppress(TimeoutError, concurrent.futures.CancelledError):
-            done.exception(_POLL_S)
-        if done.done():
+        if _done_within(done, _POLL_S):
             return True
     return False
+
+
+def _takes_long(done: concurrent.futures.Future[Any]) -> bool:
+    """Wait until it is done, or until others are waited for than this process itself."""
+    computed = time.process_time()
+    while not _done_within(done, _LONG_S):
+        before, computed = computed, time.process_time()
+        if computed - before < _LONG_S / 2:
+            return True
+    return False
+
+
+def _done_within(done: concurrent.futures.Future[Any], seconds: float) -> bool:
+    with suppress(TimeoutError, concurrent.futures.CancelledError):
+        done.exception(seconds)
+    return done.done()
 
 
 def _copy(task: asyncio.Task[T], done: concurrent.futures.Future[T]) -> None:

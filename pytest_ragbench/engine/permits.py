@@ -39,6 +39,8 @@ class Provider:
         self.pace = Pace(name, counters, clock)
         self.unpriced = ""
         """A model that a reply named and whose price is not known."""
+        self.out = 0
+        """Requests that are under way."""
         self._calls = self._tokens = 0
 
     def expected_tokens(self, size: int) -> float:
@@ -124,12 +126,14 @@ class Permits:
             sums.calls += 1
         number = next(self._numbers)
         self._sending[number] = _Sending(attempt, provider, self._clock(), expected, reserved)
-        return Permit(number, sum(sent.provider is provider for sent in self._sending.values()))
+        provider.out += 1
+        return Permit(number, provider.out)
 
     def leave(self, permit: Permit, outcome: Outcome) -> float:
         """As every coordinator, at once."""
         sent = self._sending.pop(permit.number)
         attempt, provider = self._by_model(sent.attempt, outcome.model), sent.provider
+        provider.out -= 1
         tokens = outcome.prompt_tokens + outcome.completion_tokens
         cost = self._cost(attempt, outcome)
         told = bool(tokens) or outcome.code is not None or attempt.kind == "rag"

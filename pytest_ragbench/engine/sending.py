@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable
 
 import tenacity
@@ -18,21 +19,47 @@ from pytest_ragbench.model.scores import Usage
 
 
 class UnderWay:
-    """The senders of one process that have a request out, by provider: each learns of those that come later."""
+    """How many requests of one process are out at a time, by provider: each learns the most that it was one of."""
 
     def __init__(self) -> None:
-        self._out: dict[str, set[CountingSender]] = {}
+        self._providers: dict[str, _Level] = {}
 
-    def enter(self, sender: CountingSender, provider: str, at_once: int) -> None:
-        """``at_once``: how many are out in all processes."""
-        out = self._out.setdefault(provider, set())
-        out.add(sender)
-        sender.at_once = max(at_once, len(out))
-        for other in out:
-            other.at_once = max(other.at_once, len(out))
+    def enter(self, provider: str) -> int:
+        """One more is out; its number, for :meth:`most_since`."""
+        return self._providers.setdefault(provider, _Level()).rise()
 
-    def leave(self, sender: CountingSender, provider: str) -> None:
-        self._out[provider].discard(sender)
+    def leave(self, provider: str) -> None:
+        self._providers[provider].out -= 1
+
+    def most_since(self, provider: str, number: int) -> int:
+        """The most that were out at a time since the request of that number went out, it included."""
+        return self._providers[provider].most_since(number)
+
+
+class _Level:
+    """A count that rises and falls, and the highest that it has been since any of its rises.
+
+    Kept of a rise is only what no later one has reached: nothing has to go through all that are out.
+    """
+
+    def __init__(self) -> None:
+        self.out = 0
+        self._number = 0
+        self._numbers: list[int] = []
+        self._levels: list[int] = []
+
+    def rise(self) -> int:
+        self.out += 1
+        self._number += 1
+        while self._levels and self._levels[-1] <= self.out:
+            self._levels.pop()
+            self._numbers.pop()
+        self._levels.append(self.out)
+        self._numbers.append(self._number)
+        return self._number
+
+    def most_since(self, number: int) -> int:
+        return self._levels[bisect_left(self._numbers, number)]
 
 
 class CountingSender:
@@ -60,12 +87,29 @@ class CountingSender:
         self._clock = clock
         self._urgent = urgent
         self._under_way = under_way or UnderWay()
-        self.at_once = 1
-        """The most requests that the provider was seen to have at a time during the last attempt, it included."""
+        self._at_once = 1
+        self._went_out: int | None = None
         self.usage = Usage()
         self.duration = 0.0
         self.out = False
         """A request is out at this moment."""
+
+    @property
+    def at_once(self) -> int:
+        """The most requests that the provider was seen to have at a time during the last attempt, it included."""
+        if self._went_out is None:
+            return self._at_once
+        return max(self._at_once, self._under_way.most_since(self._call.provider, self._went_out))
+
+    def goes_out(self, permit: Permit) -> None:
+        self.out = True
+        self._at_once = permit.at_once
+        self._went_out = self._under_way.enter(self._call.provider)
+
+    def came_back(self) -> None:
+        # What it has been one of is settled now, before others go out that it never met.
+        self.out, self._at_once, self._went_out = False, self.at_once, None
+        self._under_way.leave(self._call.provider)
 
     async def __call__(self, attempt: Callable[[], Awaitable[Sent]], /) -> Sent:
         """Make one call.
@@ -167,8 +211,7 @@ class _Retried:
         permit = await sender._coordinator.enter(sender._attempt(self.tries + 1, self._waited))
         self.tries += 1
         sender.usage += Usage(1)
-        sender.out = True
-        sender._under_way.enter(sender, sender._call.provider, permit.at_once)
+        sender.goes_out(permit)
         began = sender._clock()
         try:
             sent = await self._bounded()
@@ -183,8 +226,7 @@ class _Retried:
             await sender._coordinator.leave(permit, Outcome(str(code)))
             raise
         finally:
-            sender.out = False
-            sender._under_way.leave(sender, sender._call.provider)
+            sender.came_back()
         # Without the wait for a slot: latency is the service's.
         seconds = sender._clock() - began
         tokens = sent.prompt_tokens, sent.completion_tokens

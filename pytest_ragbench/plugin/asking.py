@@ -28,7 +28,7 @@ def ask_one(request: pytest.FixtureRequest, value: Any, retriever: Any) -> RagSa
         support.look_ahead(request.node, waits=False)
         return found
     sample: RagSample = state.engine.wait(
-        system.ask(question), meanwhile=lambda: support.look_ahead(request.node)
+        system.ask(question), meanwhile=lambda long: support.look_ahead(request.node, long=long)
     )
     return sample
 
@@ -51,6 +51,6 @@ def ask_all(
         )
     system = state.coerce("retriever", retriever)
     found = state.engine.wait(
-        rag.ask_all(system, questions), meanwhile=lambda: support.look_ahead(request.node)
+        rag.ask_all(system, questions), meanwhile=lambda long: support.look_ahead(request.node, long=long)
     )
     return RagSamples(questions, found)

@@ -108,22 +108,25 @@ class LookAhead:
         self._judging = False
         self._warm = False
 
-    def top_up(self, item: pytest.Item, *, asked: bool, waits: bool = True) -> None:
+    def top_up(self, item: pytest.Item, *, asked: bool, waits: bool = True, long: bool = False) -> None:
         """Guess for the tests after ``item``. What goes wrong here must not touch the test.
 
         Where the test does not wait (``waits``), since what it needs is at hand, not after every one: starting
-        a few guesses at once takes the engine's loop once.
+        a few guesses at once takes the engine's loop once. Where it waits ``long``, the service is slow, and tests that
+        nobody has been dealt yet are looked ahead to as well: another worker may get them, and read the replies again.
         """
         session = item.session
         if not self._window.size or session.shouldstop or session.shouldfail:
             return
+        if long and not self._shared_run:
+            return  # all tests are this process's own, and have been looked at
         position = self._positions.get(id(item), 0)
         self._forget_until(position)
         if not waits and position < self._next_top_up:
             return
         self._judging = self._judging or asked
         try:
-            guesses = self._new_guesses(item)
+            guesses = self._new_guesses(item, undealt=long)
             # After the questions are out: the test waits, the interpreter is free. A worker whose tests
             # others look ahead to may never need the client.
             if guesses and not self._warm:
@@ -143,7 +146,7 @@ class LookAhead:
         self._guesses.stop()
         self._tests.clear()
 
-    def _new_guesses(self, item: pytest.Item) -> list[Guess]:
+    def _new_guesses(self, item: pytest.Item, *, undealt: bool) -> list[Guess]:
         items = item.session.items
         if not self._positions:
             self._positions = {id(each): number for number, each in enumerate(items)}
@@ -152,7 +155,7 @@ class LookAhead:
             return []
         self._next_top_up = position + 1 + self._window.size // TOP_UPS_IN_WINDOW
         guesses = self._rest_of(item, position)
-        for number, is_own in self._taken_up(position, items):
+        for number, is_own in self._taken_up(position, items, undealt=undealt):
             self._tests[number] = self._open[number] = _Upcoming(items[number], Ahead(own=is_own))
         for number, test in list(self._open.items()):
             if number > position:
@@ -181,7 +184,9 @@ class LookAhead:
         test = self._tests.get(self._positions.get(id(item), -1))
         return None if test is None else test.ahead.take_score(prepared, self._engine)
 
-    def _taken_up(self, position: int, items: Sequence[pytest.Item]) -> Iterable[tuple[int, bool]]:
+    def _taken_up(
+        self, position: int, items: Sequence[pytest.Item], *, undealt: bool
+    ) -> Iterable[tuple[int, bool]]:
         """Tests that nobody has looked ahead to, and whether this process is certain to run them."""
         if not self._shared_run:
             coming = self._window.first(range(position + 1, len(items)), items)
@@ -192,8 +197,8 @@ class LookAhead:
         if now >= self._forget_others_at:  # what was another worker's is free where that worker has died
             self._others.clear()
             self._forget_others_at = now + OTHERS_LIVE_S
-        own, undealt = self._dealt(position, items)
-        window = [*own, *undealt]
+        own, others = self._dealt(position, items)
+        window = [*own, *others] if undealt else [*own]
         free = [number for number in window if number not in self._tests and number not in self._others]
         # The test waits for the answer: not for each number that comes into the window alone.
         few = len(free) < max(1, len(window) // TOP_UPS_IN_WINDOW)

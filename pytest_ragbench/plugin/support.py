@@ -50,23 +50,25 @@ class Support:
             judge=lambda: fixture("judge"),
             embedder=lambda: fixture("embedder"),
             results=item.stash.setdefault(RESULTS, []),
-            waiting=lambda: self.look_ahead(item, asked=True),
+            waiting=lambda long: self.look_ahead(item, asked=True, long=long),
             served=lambda: self.look_ahead(item, asked=True, waits=False),
             prefetched=lambda prepared: self.prefetched_score(item, prepared),
         )
 
-    def look_ahead(self, item: pytest.Item, *, asked: bool = False, waits: bool = True) -> None:
+    def look_ahead(
+        self, item: pytest.Item, *, asked: bool = False, waits: bool = True, long: bool = False
+    ) -> None:
         """While ``item`` waits for replies, let those of the tests to come be under way, too.
 
         ``asked``: it is its metrics that the item waits for, so judge and embedder are there. ``waits``: False
-        where they were at hand.
+        where they were at hand. ``long``: it has waited for a while already.
         """
         with self._state.lock:
             if self._lookahead is None:
                 from pytest_ragbench.plugin.lookahead import LookAhead
 
                 self._lookahead = LookAhead(self._state)
-            self._lookahead.top_up(item, asked=asked, waits=waits)
+            self._lookahead.top_up(item, asked=asked, waits=waits, long=long)
 
     def prefetched_sample(self, item: pytest.Item, retriever: Any, question: Question) -> RagSample | None:
         """What was asked ahead of the test, where it is there by now."""

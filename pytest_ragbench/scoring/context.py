@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.engine import Engine
+    from pytest_ragbench.engine.loop import Meanwhile
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.model.scores import Score
     from pytest_ragbench.scoring.requests import Prepared
@@ -29,7 +30,8 @@ class Context:
     prefetched
         The score that was computed ahead of the test for this very request; None where there is none.
     waiting
-        Called when a test is about to wait for replies: the moment to ask for others ahead.
+        Called when a test is about to wait for replies (with False), and where the wait is long (with True): the
+        moments to ask for others ahead.
     served
         Called in its place where the test need not wait.
     """
@@ -39,7 +41,7 @@ class Context:
     judge: Callable[[], Judge]
     embedder: Callable[[], Embedder]
     prefetched: Callable[[Prepared], Score | None] = field(default=lambda prepared: None, kw_only=True)
-    waiting: Callable[[], None] = field(default=lambda: None, kw_only=True)
+    waiting: Meanwhile = field(default=lambda long: None, kw_only=True)
     served: Callable[[], None] = field(default=lambda: None, kw_only=True)
 
     def judge_for(self, value: object) -> Judge:

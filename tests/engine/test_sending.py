@@ -8,9 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_ragbench.engine import Engine, Limits, Transient
 from pytest_ragbench.engine.breaker import FAILURES, PAUSE_S
+from pytest_ragbench.engine.sending import UnderWay
 from pytest_ragbench.engine.slots import LocalSlots
 from pytest_ragbench.model.errors import EndpointError, JudgeError
 from tests.engine.helpers import Asked, Clock, Service, fetched, unavailable
@@ -351,3 +354,19 @@ def test_hanging_calls_among_answered_ones_are_retried(make_engine: Callable[...
         return [(await task).usage.calls for task in tasks]
 
     assert engine.wait(scene(), timeout=20) == [2] * 5
+
+
+@given(st.lists(st.booleans(), max_size=40))
+def test_each_request_knows_the_most_that_it_was_one_of(steps: list[bool]) -> None:
+    """Against looking at all that are out whenever one goes out."""
+    under_way, out, most = UnderWay(), [], dict[int, int]()
+    for goes_out in steps:
+        if goes_out:
+            out.append(under_way.enter("p"))
+            most[out[-1]] = len(out)
+            most.update({number: max(most[number], len(out)) for number in out})
+        elif out:
+            number = out.pop(len(out) // 2)
+            assert under_way.most_since("p", number) == most[number]
+            under_way.leave("p")
+    assert [under_way.most_since("p", number) for number in out] == [most[number] for number in out]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Limits
+from pytest_ragbench.engine import Engine, Limits, loop
 from pytest_ragbench.engine.loop import begin
 from pytest_ragbench.model.errors import Unscored
 from tests.engine.helpers import Service, fetched
@@ -191,7 +192,7 @@ def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Calla
     did: list[int] = []
 
     def ask(engine: Engine, service: Service, key: int) -> None:
-        def goes_on() -> None:
+        def goes_on(long: bool) -> None:
             assert (
                 not engine._is_warm
             )  # it is the missing reply that brought us here, and no patience that ended
@@ -212,6 +213,29 @@ def test_while_all_is_stored_there_is_nothing_to_do_meanwhile(make_engine: Calla
         ask(*second, key)
     assert did == [1, 2, 3, 4, 5]
     assert (first[1].calls, second[1].calls) == (3, 2)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_whoever_waits_is_told_where_it_is_a_service_that_takes_long(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, computes: bool
+) -> None:
+    """A process that computes all the while waits for itself: asking more ahead would only add to it."""
+    enough, looks, told = asyncio.Event(), itertools.count(), list[bool]()
+
+    def process_time() -> float:
+        look = next(looks)
+        if computes and look == 5:
+            engine.loop.call_soon_threadsafe(enough.set)
+        return float(look) if computes else 0.0
+
+    def meanwhile(long: bool) -> None:
+        told.append(long)
+        if long:
+            engine.loop.call_soon_threadsafe(enough.set)
+
+    monkeypatch.setattr(loop.time, "process_time", process_time)
+    engine.wait(enough.wait(), meanwhile=meanwhile)
+    assert told == ([False] if computes else [False, True])
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
