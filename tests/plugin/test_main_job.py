@@ -54,6 +54,21 @@ def test_each_question_is_a_test_and_is_asked_once(bot: Project, rag: RagServer,
     result.stdout.fnmatch_lines(["3 passed", "rag: 3 calls*p50*p95*"])
 
 
+def test_workers_share_what_they_ask_however_xdist_was_loaded(
+    bot: Project, rag: RagServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a module it has another name among pytest's plugins than by its entry point."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_ragbench.plugin,xdist.plugin")
+    bot.write(test_again_py=TESTS)
+    # Each worker gets the tests of one file, so that it meets all the questions that the other one has, too.
+    result = bot.run(
+        "--rag-url", rag.url, "-n", "2", "--dist", "loadfile", "--ragbench-lookahead=0", fresh=True
+    )
+    result.assert_outcomes(passed=6)
+    assert len(rag.questions) == len(set(rag.questions)) == 3
+
+
 def test_ids_are_readable_and_selectable(bot: Project, rag: RagServer, both: list[str]) -> None:
     result = bot.run("--rag-url", rag.url, "-v", "-k", "возврат", *both)
     result.assert_outcomes(passed=1, deselected=0 if "2" in both else 2)
