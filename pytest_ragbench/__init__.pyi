@@ -457,7 +457,7 @@ def assert_hallucination(
     judge: object = ...,
     embedder: object = ...,
 ) -> Score:
-    """Share of the answer's claims that are wrong and come from no chunk. Lower is better."""
+    """Share of the answer's claims invented: neither in the reference nor in any chunk. Lower is better."""
 
 def assert_hit_rate(
     sample: RagSample,

@@ -231,7 +231,13 @@ def assert_search_rag(
     whole = Result.of(prepared, found)
     grades = []
     for name, limit in prepared.part_limits.items():
-        grade = replace(found, metric=f"search_rag_{name}", value=found.details.get(name, found.value))
+        value = found.details.get(name, found.value)
+        grade = replace(found, metric=f"search_rag_{name}", value=value)
+        # The judge's message is about what is wrong, and nothing is with a grade that passes.
+        if limit.met(value):
+            grade = replace(grade, reason="", error_message="")
+        elif not found.error_message:
+            grade = replace(grade, reason="the judge gave no message")
         # The grades have the whole score's range, and so its bands.
         band = prepared.metric.band(grade.value)
         grades.append(replace(whole, metric=grade.metric, threshold=limit, score=grade, band=band, part=name))

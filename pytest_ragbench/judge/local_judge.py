@@ -98,7 +98,8 @@ def _judge_chunks(task: tasks.JudgeChunks) -> Mapping[str, Any]:
         chunk = (task.contexts[number - 1],)
         best = max(local.verify(claim, chunk, task.question, claims).value for claim in claims)
         useful = _graded(best)
-        reason = "it holds a claim of the answer" if useful["verdict"] else "it holds no claim of the answer"
+        # Of the reference or of the answer: what is to be found is the metric's to know.
+        reason = f"it says {'some' if useful['verdict'] else 'none'} of what is to be found"
         return {**useful, "reason": reason}
 
     return _for_each(task, verdict)
@@ -154,11 +155,13 @@ def _grade_faithfulness(task: tasks.GradeFaithfulness) -> Mapping[str, Any]:
 def _grade_search_rag(task: tasks.GradeSearchRag) -> Mapping[str, Any]:
     addressed = local.addresses(task.question, task.answer)
     grounded, fault = _grounded(task)
-    off_topic = addressed.reason if addressed.value < 0.5 else ""
+    off_topic = addressed.reason if addressed.value < 0.8 else ""
+    # The main fault is that of the lower grade.
+    faults = (off_topic, fault) if addressed.value < grounded else (fault, off_topic)
     return {
         "answer_correctness": addressed.value,
         "groundedness": grounded,
-        "error_message": fault or off_topic,
+        "error_message": faults[0] or faults[1],
     }
 
 

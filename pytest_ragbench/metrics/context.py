@@ -86,7 +86,7 @@ async def context_precision(sample: RagSample, tools: Tools, *, target: Target =
     """
     findings = await _useful(sample, tools, target)
     value = verdicts.average_precision(verdicts_of(findings))
-    return _of_chunks(sample, tools, value, findings)
+    return _of_chunks(sample, tools, value, findings, by_rank=True)
 
 
 named(
@@ -118,10 +118,21 @@ async def context_relevance_ratio(sample: RagSample, tools: Tools, *, target: Ta
     return _of_chunks(sample, tools, share_of(findings, graded=tools.graded, what="contexts"), findings)
 
 
-def _of_chunks(sample: RagSample, tools: Tools, value: float, findings: Sequence[Finding]) -> Score:
+def _of_chunks(
+    sample: RagSample, tools: Tools, value: float, findings: Sequence[Finding], *, by_rank: bool = False
+) -> Score:
+    """``by_rank``: useless chunks behind the last useful one cost nothing."""
     useful = verdicts_of(findings)
-    ranks = [str(rank) for rank, good in enumerate(useful, 1) if not good]
-    reason = f"not useful: chunk {', '.join(ranks)} of {len(useful)}" if ranks else ""
+    counted = (
+        max((rank for rank, good in enumerate(useful, 1) if good), default=0) if by_rank else len(useful)
+    )
+    ranks = [str(rank) for rank, good in enumerate(useful[:counted], 1) if not good]
+    reason = ""
+    if not any(useful):
+        reason = f"no chunk of {len(useful)} is useful"
+    elif ranks:
+        reason = f"not useful: chunk{'s' * (len(ranks) > 1)} {', '.join(ranks)} of {len(useful)}"
+        reason += ", before a useful one" * by_rank
     return tools.score(
         sample, value, reason=reason, evidence=findings, evidence_title="usefulness",
         n_contexts=len(useful), n_useful=sum(useful),
@@ -160,7 +171,8 @@ async def non_llm_context_precision(sample: RagSample, tools: Tools, *, cutoff: 
     """
     found = _likeness(contexts_of(sample), sample.reference_contexts or (), cutoff)
     findings = [replace(finding, chunk=rank) for rank, finding in enumerate(found, 1)]
-    return _of_chunks(sample, tools, verdicts.average_precision(verdicts_of(findings)), findings)
+    value = verdicts.average_precision(verdicts_of(findings))
+    return _of_chunks(sample, tools, value, findings, by_rank=True)
 
 
 @metric(
@@ -177,7 +189,9 @@ async def id_based_context_precision(sample: RagSample, tools: Tools) -> Score:
     """
     found, relevant = ranking_of(sample)
     # Chunks of one document share its id: cut finely, it must not weigh more.
-    return _of_ids(sample, tools, retrieval.precision(found, relevant, collapse=True))
+    other = [name for name in dict.fromkeys(found) if not relevant.get(name)]
+    reason = f"not relevant: {', '.join(other)}" if other else ""
+    return _of_ids(sample, tools, retrieval.precision(found, relevant, collapse=True), reason)
 
 
 @metric(
@@ -189,12 +203,12 @@ async def id_based_context_recall(sample: RagSample, tools: Tools) -> Score:
     return _of_ids(sample, tools, retrieval.recall(found, relevant))
 
 
-def _of_ids(sample: RagSample, tools: Tools, value: float) -> Score:
+def _of_ids(sample: RagSample, tools: Tools, value: float, otherwise: str = "") -> Score:
+    """``otherwise``: the reason of a value below 1 where all relevant ids were retrieved."""
     found, relevant = ranking_of(sample)
+    reason = "" if value >= 1 else not_retrieved(found, relevant) or otherwise
     findings = [Finding(name, relevant.get(name, 0.0) > 0) for name in dict.fromkeys(found)]
-    return tools.score(
-        sample, value, reason=not_retrieved(found, relevant), evidence=findings, evidence_title="ids"
-    )
+    return tools.score(sample, value, reason=reason, evidence=findings, evidence_title="ids")
 
 
 # --- recall ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -126,9 +126,23 @@ async def answer_correctness(
     ]
     parts: dict[str, Any] = {} if cosine_or_none is None else {"similarity": cosine_or_none}
     return tools.score(
-        sample, value, reason=first_fault(findings, "on one side only"), evidence=findings,
+        sample, value, reason=_compared(findings, ours, theirs, cosine_or_none), evidence=findings,
         tp=tp, fp=fp, fn=fn, f=factual, mode=mode, **parts,
     )  # fmt: skip
+
+
+def _compared(
+    findings: Sequence[Finding], ours: Sequence[bool], theirs: Sequence[bool], cosine: float | None
+) -> str:
+    """The first fault, then what was compared: a low value may be due to a reference that says less, or more."""
+    fault = first_fault(findings, "on one side only")
+    parts = [fault] if fault else []
+    parts.append(
+        f"{sum(ours)} of {len(ours)} claim{'s' * (len(ours) != 1)} of the answer in the reference, "
+        f"{sum(theirs)} of {len(theirs)} of the reference in the answer"
+    )
+    parts += [] if cosine is None else [f"similarity {cosine:.2f}"]
+    return "; ".join(parts)
 
 
 async def _similarity(tools: Tools, answer: str, reference: str) -> float:
@@ -197,7 +211,17 @@ async def factual_correctness(
         theirs = await recall()
     result = verdicts.factual_correctness(verdicts_of(ours), verdicts_of(theirs), mode, beta)
     findings = [replace(item, text=f"answer: {item.text}", chunk=None) for item in ours]
-    findings += [replace(item, text=f"reference: {item.text}", chunk=None) for item in theirs]
+    # Whatever a judge says of an answer that claims nothing, it makes none of the reference's claims.
+    claims_nothing = mode == "f1" and not ours
+    findings += [
+        replace(
+            item,
+            text=f"reference: {item.text}",
+            chunk=None,
+            reason="not in the answer" if claims_nothing else item.reason,
+        )
+        for item in theirs
+    ]
     parts: dict[str, Any] = {"precision": result.precision, "recall": result.recall}
     return tools.score(
         sample, result.value,
@@ -243,11 +267,11 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     if not wanted:
         raise UsageError(
             # Not undefined but a usage error: people wrote the reference, and can mend it.
-            f"noise_sensitivity for sample {sample.label}: the reference has no claims that could be checked; "
+            f"{tools.metric} for sample {sample.label}: the reference has no claims that could be checked; "
             "write down what the right answer says"
         )
     if not claims:
-        raise UndefinedScore("noise_sensitivity is undefined: no claims in the answer", code="no_claims")
+        raise UndefinedScore(f"{tools.metric} is undefined: no claims in the answer", code="no_claims")
     # First against the reference: chunks matter only for claims that are wrong.
     right = await verify(tools, claims, (sample.reference or "",), sample.question, "reference")
     ok = verdicts_of(right)
@@ -268,22 +292,33 @@ async def noise_sensitivity(sample: RagSample, tools: Tools, *, mode: NoiseMode 
     parts = verdicts.noise_sensitivity(by_reference, by_answer, ok)
     # As in the formula; here to say of each claim where it comes from.
     relevant = [any(column[: len(wanted)]) for column in columns]
-    findings = [
-        replace(item, chunk=None, reason=item.reason if item.ok else _source(by_answer[place], relevant))
-        for place, item in enumerate(right)
+    sources: list[NoiseMode | None] = [
+        None if item.ok else _source(by_answer[place], relevant) for place, item in enumerate(right)
     ]
+    findings = [
+        replace(item, chunk=None, reason=item.reason if source is None else _SAID_BY[source])
+        for item, source in zip(right, sources, strict=True)
+    ]
+    # Of the claims that count here: others may be wrong as well, and say nothing of this value.
+    counted = [item for item, source in zip(findings, sources, strict=True) if source == mode]
     return tools.score(
-        sample, getattr(parts, mode), reason=first_fault(findings), evidence=findings,
+        sample, getattr(parts, mode), reason=first_fault(counted), evidence=findings,
         mode=mode, n_claims=len(claims), **parts._asdict(),
     )  # fmt: skip
 
 
-def _source(said: list[bool], relevant: list[bool]) -> str:
+_SAID_BY: Mapping[NoiseMode, str] = {
+    "relevant": "not in the reference; a relevant chunk says it",
+    "irrelevant": "not in the reference; only an irrelevant chunk says it",
+    "hallucination": "neither in the reference nor in any chunk",
+}
+
+
+def _source(said: list[bool], relevant: list[bool]) -> NoiseMode:
+    """Where a claim comes from that the reference does not make."""
     if any(there and good for there, good in zip(said, relevant, strict=True)):
-        return "wrong, and a relevant chunk says so"
-    if any(said):
-        return "wrong, and only an irrelevant chunk says so"
-    return "wrong, and no chunk says so"
+        return "relevant"
+    return "irrelevant" if any(said) else "hallucination"
 
 
 named(
@@ -297,6 +332,8 @@ named(
 named(
     "hallucination",
     "noise_sensitivity",
-    {"about": "Share of the answer's claims that are wrong and come from no chunk. Lower is better."},
+    {
+        "about": "Share of the answer's claims invented: neither in the reference nor in any chunk. Lower is better."
+    },
     mode="hallucination",
 )

@@ -293,7 +293,7 @@ async def e2e_score(sample: RagSample, tools: Tools) -> Score:
     One judge call. A grade of this package: there is no published formula.
     """
     reply = await tools.ask(GradeEndToEnd(sample.question, sample.answer or "", sample.reference or ""))
-    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+    return tools.score(sample, reply.grade, reason=reply.reason)
 
 
 # --- the user's own criteria -------------------------------------------------------------------

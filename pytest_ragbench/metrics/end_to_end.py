@@ -42,6 +42,5 @@ async def search_rag(sample: RagSample, tools: Tools) -> Score:
 
 def _default_reason(lower: str) -> str:
     """For a low grade without a message: the judge isn't told the threshold, so it may find nothing to say."""
-    if lower == "groundedness":
-        return "the answer is not fully covered by the chunks (the judge gave no message)"
-    return "the answer does not fully answer the question (the judge gave no message)"
+    # True of any grade below 1: whether that is low is for the threshold to say.
+    return f"{lower} is the lower grade (the judge gave no message)"

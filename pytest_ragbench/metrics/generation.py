@@ -126,7 +126,7 @@ async def faithfulness_holistic(sample: RagSample, tools: Tools) -> Score:
     reply = await tools.ask(
         GradeFaithfulness(sample.question, sample.answer or "", tuple(sample.contexts or ()))
     )
-    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+    return tools.score(sample, reply.grade, reason=reply.reason)
 
 
 @metric(
@@ -138,7 +138,7 @@ async def answer_relevancy_holistic(sample: RagSample, tools: Tools) -> Score:
     One judge call. A grade of this package, without a published formula.
     """
     reply = await tools.ask(GradeRelevance(sample.question, sample.answer or ""))
-    return tools.score(sample, reply.grade, reason=reply.reason, error_message=reply.reason)
+    return tools.score(sample, reply.grade, reason=reply.reason)
 
 
 @metric(

@@ -41,12 +41,41 @@ def _documents_of(sample: RagSample) -> tuple[Ranking, Relevance]:
     return documents_of(sample.context_urls or ()), dict.fromkeys(relevant, 1.0)
 
 
-def _over_ids(name: str, bands: Mapping[str, float] = RETRIEVAL_BANDS) -> Callable[[F], F]:
+def _why_low(ranking: Ranking, relevant: Relevance) -> str:
+    """The reason of a value below 1: what is missing, else at which ranks the relevant ones are."""
+    if missing := not_retrieved(ranking, relevant):
+        return missing
+    first: dict[str, int] = {}
+    for rank, name in enumerate(ranking, 1):
+        if relevant.get(name, 0.0) > 0:
+            first.setdefault(name, rank)
+    ranks = ", ".join(map(str, first.values()))
+    return f"relevant: rank{'s' * (len(first) != 1)} {ranks} of {len(ranking)}"
+
+
+def _ungraded(ranking: Ranking, relevant: Relevance) -> str:
+    """The reason of a low share of judged ids: those without a grade."""
+    other = [name for name in dict.fromkeys(ranking) if name not in relevant]
+    return f"without a grade: {', '.join(other)}" if other else f"{len(ranking)} retrieved"
+
+
+def _over_ids(
+    name: str,
+    bands: Mapping[str, float] = RETRIEVAL_BANDS,
+    explain: Callable[[Ranking, Relevance], str] = _why_low,
+) -> Callable[[F], F]:
     """Register a formula of a ranking and the grades of what is relevant, over ids."""
 
     def register(formula: F) -> F:
         _metric_of(
-            formula, ranking_of, name, formula.__doc__, "retrieval", ("context_ids", "relevant_ids"), bands
+            formula,
+            ranking_of,
+            name,
+            formula.__doc__,
+            "retrieval",
+            ("context_ids", "relevant_ids"),
+            bands,
+            explain,
         )
         return formula
 
@@ -58,7 +87,16 @@ def _over_urls(name: str, doc: str | None = None) -> Callable[[F], F]:
 
     def register(formula: F) -> F:
         needs = ("context_urls", "relevant_urls")
-        _metric_of(formula, _documents_of, name, doc or formula.__doc__, "real_users", needs, RETRIEVAL_BANDS)
+        _metric_of(
+            formula,
+            _documents_of,
+            name,
+            doc or formula.__doc__,
+            "real_users",
+            needs,
+            RETRIEVAL_BANDS,
+            _why_low,
+        )
         return formula
 
     return register
@@ -72,6 +110,7 @@ def _metric_of(
     tier: Literal["retrieval", "real_users"],
     needs: tuple[str, ...],
     bands: Mapping[str, float],
+    explain: Callable[[Ranking, Relevance], str],
 ) -> None:
     # Wrapped, so that the formula's keyword-only arguments are the metric's options.
     @wraps(formula)
@@ -82,7 +121,8 @@ def _metric_of(
             Finding(each, relevant.get(each, 0.0) > 0, f"rank {rank}")
             for rank, each in enumerate(ranking, 1)
         ]
-        value, reason = formula(ranking, relevant, **options), not_retrieved(ranking, relevant)
+        value = formula(ranking, relevant, **options)
+        reason = "" if value >= 1 else explain(ranking, relevant)
         return tools.score(sample, value, reason=reason, evidence=found, evidence_title="ranking")
 
     compute.__doc__ = doc
@@ -225,7 +265,7 @@ def r_precision(ranking: Ranking, relevant: Relevance, *, collapse: bool = False
 
 
 # No bands: a share of judged ids is neither good nor bad, it says how complete the judgments are.
-@_over_ids("judged", bands=NO_BANDS)
+@_over_ids("judged", bands=NO_BANDS, explain=_ungraded)
 def judged(ranking: Ranking, relevant: Relevance, *, k: int, collapse: bool = False) -> float:
     """Share of the first k ids that have a grade at all: how far the other metrics can be trusted."""
     return formulas.judged(ranking, relevant, k, collapse=collapse)

@@ -41,6 +41,20 @@ def test_a_failure_by_one_claim_of_few_is_told() -> None:
     ]
 
 
+def test_means_of_graded_verdicts_have_no_gaps_to_fall_into() -> None:
+    graded = {"evidence": [{"text": "c", "ok": True, "value": 1.0}] * 3}
+    assert said(*[record(">=0.8", True, True, True, **graded)] * 5) == []
+    likeness = {"evidence": [{"text": "c", "ok": True, "value": 0.7}] * 3, "evidence_title": "reference"}
+    [(text, _)] = said(*[record(">=0.8", True, True, True, **likeness)] * 5)
+    assert "asks for all claims of the reference of 5 of 5 questions" in text
+    [(one, matters)] = said(record(">=0.8", True, False))
+    assert one.startswith(
+        "faithfulness >=0.8 asks for all claims of 1 of 1 question; 1 failed by one: with 2 claims"
+    )
+    assert matters
+    assert said(*[record(">=0.5", False)] * 5) == []  # of one claim there is nothing between all and none
+
+
 def test_where_nothing_failed_it_is_told_only_if_no_threshold_means_what_it_says() -> None:
     few = record(">=0.8", True, True)
     assert said(few, few) == []

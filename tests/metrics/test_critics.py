@@ -167,7 +167,7 @@ def test_e2e_score() -> None:
     found = score(
         "e2e_score", PARIS, judge=Scripted(grade_end_to_end={"grade": "0.65", "reason": "a bit short"})
     )
-    assert (found.value, found.error_message) == (0.65, "a bit short")
+    assert (found.value, found.reason, found.error_message) == (0.65, "a bit short", "")
     assert find("e2e_score").band(0.65) == "good"
     for grade in (4, 1.2, "80%", None):
         with pytest.raises(JudgeError):

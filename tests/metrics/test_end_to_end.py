@@ -15,8 +15,8 @@ SAMPLE = RagSample("When does it open?", "At nine.", ["It opens at nine."], refe
     [
         ((1, 1), "", "", ""),
         ((1, 1), "the answer is short", "", ""),
-        ((0.5, 1), "", "the answer does not fully answer the question (the judge gave no message)", ""),
-        ((1, 0.9), "", "the answer is not fully covered by the chunks (the judge gave no message)", ""),
+        ((0.5, 1), "", "answer_correctness is the lower grade (the judge gave no message)", ""),
+        ((1, 0.9), "", "groundedness is the lower grade (the judge gave no message)", ""),
         ((0.5, 1), "the hour is wrong", "the hour is wrong", "the hour is wrong"),
     ],
 )

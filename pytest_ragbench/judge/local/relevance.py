@@ -144,10 +144,13 @@ def addresses(question: str, answer: str) -> Support:
     value = 0.35 + 0.65 * topic if kind not in ("other", "reason") else 0.15 + 0.85 * min(1.0, topic * 1.25)
     if short:
         value = max(value, 0.6)
+    value = round(min(1.0, value), 4)
+    missing = ", ".join([term.text for term in asked.content if not _has(term, given)][:4])
     if value < 0.5:
-        missing = [t.text for t in asked.content if not _has(t, given)]
-        return Support(round(value, 4), None, "off the topic; not taken up: " + ", ".join(missing[:4]))
-    return Support(round(min(1.0, value), 4), None, "answers the question")
+        return Support(value, None, f"off the topic; not taken up: {missing}")
+    # So that the remark fits a threshold above the value as well as one below it.
+    answers = "answers the question" if kind not in ("other", "reason") or topic == 1 else "on the topic"
+    return Support(value, None, f"{answers}; not taken up: {missing}" if missing else answers)
 
 
 def _topic(asked: Sentence, given: Sentence) -> float:
