@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,6 +117,35 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: can't be read as TOML: {error}") from None
+
+
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+
+
+def line_of_key(path: Path, key: Sequence[str]) -> int:
+    """The 1-based line in which a TOML file gives ``key``, or as much of it as is found; 0 where nothing is.
+
+    ``tomllib`` keeps no lines, so the text is searched for headers and keys.
+    """
+    table: tuple[str, ...] = ()
+    best = deepest = 0
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = found = _parts(header[1])
+        elif written := _KEY.match(line):
+            found = (*table, *_parts(written[1]))
+        else:
+            continue
+        found = found[2:] if found[:2] == ("tool", "ragbench") else found
+        same = len(found) if found == tuple(key[: len(found)]) else 0
+        if same > deepest:
+            best, deepest = number, same
+    return best
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(r"[\w@-]+|\"[^\"]*\"|'[^']*'", dotted))
 
 
 class Folders:

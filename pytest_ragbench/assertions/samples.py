@@ -12,7 +12,7 @@ from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError, UsageError
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
-from pytest_ragbench.scoring import ScoreRequest, ThresholdLike, prepare, wait_for_scores
+from pytest_ragbench.scoring import ScoreRequest, ThresholdLike, Wanted, prepare, wait_for_scores
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 from pytest_ragbench.scoring.results import Result
 
@@ -42,9 +42,7 @@ def score(
     """
     __tracebackhide__ = True
     _refuse_swapped("score", name, sample)
-    [found] = _scores(
-        sample, {name: None}, asserted=False, judge=judge, embedder=embedder, options=options
-    ).values()
+    [found] = _scores(sample, [Wanted(name, None, options)], asserted=False, judge=judge, embedder=embedder)
     return found
 
 
@@ -84,7 +82,7 @@ def assert_metric(
     """
     __tracebackhide__ = True
     _refuse_swapped("assert_metric", name, sample)
-    [found] = _scores(sample, {name: threshold}, judge=judge, embedder=embedder, options=options).values()
+    [found] = _scores(sample, [Wanted(name, threshold, options)], judge=judge, embedder=embedder)
     return found
 
 
@@ -116,7 +114,14 @@ def assert_quality(
         raise UsageError(
             'assert_quality was given no metric: write assert_quality(sample, faithfulness=">=0.8")'
         )
-    return _scores(sample, named, judge=judge, embedder=embedder)
+    wanted_scores = [Wanted(name, threshold) for name, threshold in named.items()]
+    return {found.metric: found for found in _scores(sample, wanted_scores, judge=judge, embedder=embedder)}
+
+
+def assert_wanted(sample: RagSample, wanted: Sequence[Wanted]) -> list[Score]:
+    """:func:`assert_quality` where metrics have options, and one may be wanted twice (two aspects)."""
+    __tracebackhide__ = True
+    return _scores(sample, wanted, judge=None, embedder=None)
 
 
 @helper(HelperSpec(name="assert_metric", metric_from="name"))
@@ -253,26 +258,20 @@ def _refuse_swapped(helper_name: str, name: object, sample: object) -> None:
 
 
 def _scores(
-    sample: RagSample,
-    thresholds: Mapping[str, ThresholdLike | None],
-    *,
-    asserted: bool = True,
-    judge: object,
-    embedder: object,
-    options: Mapping[str, Any] | None = None,
-) -> dict[str, Score]:
-    """By metric the score, recorded and held against its threshold; all metrics are computed at once."""
+    sample: RagSample, wanted: Sequence[Wanted], *, asserted: bool = True, judge: object, embedder: object
+) -> list[Score]:
+    """The scores, recorded and held against their thresholds; all metrics are computed at once."""
     __tracebackhide__ = True
     context = runtime.current()
     prepared = [
         prepare(
             context,
             ScoreRequest(
-                metric=name, sample=sample, options=options or {}, threshold=threshold, asserted=asserted,
-                judge=judge, embedder=embedder,
+                metric=each.metric, sample=sample, options=each.options, threshold=each.threshold,
+                asserted=asserted, judge=judge, embedder=embedder,
             ),
         )
-        for name, threshold in thresholds.items()
+        for each in wanted
     ]  # fmt: skip
     results: list[Result] = []
     failures: list[Exception] = []
@@ -287,7 +286,7 @@ def _scores(
     _raise_misses(sample, results, notes=[str(failure).partition("\n")[0] for failure in failures])
     if failures:
         raise failures[0]
-    return {result.metric: result.score for result in results if result.score is not None}
+    return [result.score for result in results if result.score is not None]
 
 
 def _raise_misses(sample: RagSample, results: Sequence[Result], notes: Sequence[str] = ()) -> None:
@@ -306,5 +305,6 @@ __all__ = [
     "assert_quality",
     "assert_rouge",
     "assert_search_rag",
+    "assert_wanted",
     "score",
 ]

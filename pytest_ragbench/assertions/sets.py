@@ -185,15 +185,25 @@ def _scored(request: SetRequest) -> Score:
     return total
 
 
+def left_out_of(prepared: PreparedSet) -> list[str]:
+    """How many questions were left out of a set, and why."""
+    found = [
+        f"{count} {'question' if count == 1 else 'questions'} without {name.replace('_', ' ')}"
+        for name, count in prepared.left_out.items()
+        if count
+    ]
+    if prepared.refusals:
+        found.append(f"{prepared.refusals} right {'refusal' if prepared.refusals == 1 else 'refusals'}")
+    return found
+
+
 def _failure_text(prepared: PreparedSet, found: Score, shown: str, threshold: str) -> str:
     lines = [f"{found.metric} {shown}, wanted {threshold}: {one_line(found.reason, 200)}"]
     unscored: Mapping[str, str] = found.details.get("unscored") or {}
     if unscored:
         named = ", ".join(f"{label} ({code})" for label, code in list(unscored.items())[:10])
         lines.append(f"  no score   {named}")
-    for name, count in prepared.left_out.items():
-        if count:
-            lines.append(f"  left out   {count} questions without {name.replace('_', ' ')}")
+    lines += [f"  left out   {each}" for each in left_out_of(prepared)]
     # With the line of the question file, where the worst questions can be looked up.
     places = {
         part.given.label: part.given.location for part in prepared.parts if isinstance(part.given, RagSample)

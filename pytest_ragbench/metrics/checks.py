@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.judge.tasks import ASKED
 from pytest_ragbench.metrics.needs import check_needs
 from pytest_ragbench.metrics.registry import Metric, all_metrics, find, option_parameters
@@ -33,9 +34,14 @@ def check_sample(name: str, sample: RagSample, options: Mapping[str, Any]) -> Me
     return fit_to_sample(metric, sample, options)
 
 
-def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
+def check_options(metric: Metric, options: Mapping[str, Any], *, complete: bool = True) -> None:
     """Refuse options that the formula does not have, values that its ``Literal`` annotations don't list, and the lack
     of an option that it must have.
+
+    Parameters
+    ----------
+    complete
+        Whether these are all options, so that none may be missing.
 
     Raises
     ------
@@ -47,15 +53,17 @@ def check_options(metric: Metric, options: Mapping[str, Any]) -> None:
         if name == "k" and "@" in metric.name:
             raise UsageError(f"{metric.name} was given k={options[name]!r}, too; its name has the cut-off")
         if name not in parameters:
+            known = [*parameters, *(sorted(ASKING_OPTIONS) if asks_yes_or_no(metric) else ())]
             raise UsageError(
-                f"{metric.name} has no option {name!r}; its options: {', '.join(parameters) or 'none'}"
+                f"{metric.name} has no option {name!r}; {did_you_mean(name, known, 'its options')}"
             )
     for name, (values, or_function) in (_listed_values(metric.compute) if options else {}).items():
         value = options.get(name, values[0])
         if value not in values and not (or_function and callable(value)):
             raise UsageError(f"{metric.name}: {name} must be {' or '.join(map(repr, values))}; got {value!r}")
     for name, parameter in parameters.items():
-        if parameter.default is inspect.Parameter.empty and name not in {**metric.options, **options}:
+        missing = parameter.default is inspect.Parameter.empty and name not in {**metric.options, **options}
+        if complete and missing:
             raise UsageError(
                 f"{metric.name} needs the option {name!r}: assert_{metric.name}(..., {name}=...)"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
@@ -51,8 +51,6 @@ class Ask:
         The ``judge=`` of the call, None for the fixture's.
     may_fail
         Whether the test goes on where the call raises (``pytest.raises``).
-    with_question
-        Whether the metrics for which the question itself has a threshold are asserted, too.
     helper
         The name of the helper.
     """
@@ -66,7 +64,6 @@ class Ask:
     known: bool = True
     judge: Any = None
     may_fail: bool = False
-    with_question: bool = False
     helper: str = ""
 
 
@@ -84,14 +81,6 @@ class Plan:
     def certain(self) -> tuple[Ask, ...]:
         """Those that can be made ahead of the test."""
         return tuple(ask for ask in self.asks if ask.certain and ask.known)
-
-    def for_question(self, thresholds: Mapping[str, Any]) -> Plan:
-        """The plan of a test of a question that has thresholds of its own."""
-        asks = (
-            replace(ask, metrics={**ask.metrics, **thresholds}) if ask.with_question else ask
-            for ask in self.asks
-        )
-        return replace(self, asks=tuple(ask for ask in asks if ask.metrics or not ask.with_question))
 
     def metric_names(self) -> Iterator[str]:
         """Every metric that the test may ask for."""

@@ -337,6 +337,7 @@ class RunResults:
         if self._totals is not None and self._totals.summary.has_results:
             notes = [*(self._outages.lines() if self._outages else ()), self.state.describe()]
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
+            notes += self._totals.left_out.lines()
             terminal.show_evidence(out, self._evidence)
             terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])
         if self._totals is not None:

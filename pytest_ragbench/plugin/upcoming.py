@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -66,9 +66,10 @@ def _wrong_with(item: pytest.Item) -> str:
 
 def _plan_of(item: pytest.Item) -> Plan:
     function = getattr(item, "function", None)
-    written: Plan | None = getattr(function, "ragbench_plan", None)  # a test in YAML has its plan as data
+    # A test in YAML has its plan as data.
+    written: Callable[[Any], Plan] | None = getattr(function, "ragbench_plan", None)
     if written is not None:
-        return written.for_question(getattr(_params(item).get("rag_question"), "thresholds", {}))
+        return written(_params(item).get("rag_question"))
     if function is None:
         return Plan()
     reader = item.config.stash.setdefault(_READER, PlanReader())

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.samples import Question
 from pytest_ragbench.plan.model import Ask, Plan
 from pytest_ragbench.plugin.collecting import check_mark
 from pytest_ragbench.plugin.state import state_of
@@ -53,7 +55,7 @@ class RagYamlFile(pytest.Module):
 
 def _functions(case: Case, path: Path, config: pytest.Config) -> Iterable[tuple[str, Callable[..., None]]]:
     name = test_id(case.name)
-    each = case.test.thresholds or case.test.expect or case.expected
+    each = case.test.thresholds or case.test.expect or case.expected or case.limits
     own = any(question.thresholds for question in case.questions or ())
     if each or own or not case.test.over:
         yield name, _made(_one_answer(case), name, case, path, config)
@@ -69,9 +71,17 @@ def _one_answer(case: Case) -> Callable[..., None]:
 
         check_sample(case, rag_sample)
 
-    check.ragbench_plan = Plan((Ask(case.test.thresholds, with_question=True),))  # type: ignore[attr-defined]
+    check.ragbench_plan = partial(_plan_of, case)  # type: ignore[attr-defined]
     check.ragbench_timed = case.asserts_latency  # type: ignore[attr-defined]
     return check
+
+
+def _plan_of(case: Case, question: Any) -> Plan:
+    """What the test asks of the answer to one question."""
+    wanted = case.wanted(question) if isinstance(question, Question) else []
+    plain = {each.metric: each.threshold for each in wanted if not each.options}
+    asks = [Ask({each.metric: each.threshold}, each.options) for each in wanted if each.options]
+    return Plan((*([Ask(plain)] if plain else []), *asks))
 
 
 def _all_answers(case: Case) -> Callable[..., None]:
@@ -81,8 +91,8 @@ def _all_answers(case: Case) -> Callable[..., None]:
 
         check_samples(case, rag_samples)
 
-    asks = tuple(Ask({name: limit}, of="set") for name, limit in case.test.over.items())
-    check.ragbench_plan = Plan(asks)  # type: ignore[attr-defined]
+    plan = Plan(tuple(Ask({each.metric: each.threshold}, each.options, of="set") for each in case.test.over))
+    check.ragbench_plan = lambda question: plan  # type: ignore[attr-defined]
     return check
 
 

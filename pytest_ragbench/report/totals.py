@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.few_values import FewValues
+from pytest_ragbench.report.left_out import LeftOut
 from pytest_ragbench.report.opinions import Opinions
 from pytest_ragbench.report.summary import Summary
 from pytest_ragbench.report.usage import UsageSums
@@ -16,11 +17,13 @@ class Totals:
         self.summary = Summary()
         self.opinions = Opinions()
         self.few_values = FewValues()
+        self.left_out = LeftOut()
 
     def add(self, result: TestRecord) -> None:
         self.summary.add(result)
         self.opinions.add(result)
         self.few_values.add(result)
+        self.left_out.add(result)
 
     def add_usage(self, usage: UsageSums) -> None:
         self.summary.add_usage(usage)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.scoring.requests import Prepared as Prepared
     from pytest_ragbench.scoring.requests import ScoreRequest as ScoreRequest
     from pytest_ragbench.scoring.requests import ThresholdLike as ThresholdLike
+    from pytest_ragbench.scoring.requests import Wanted as Wanted
     from pytest_ragbench.scoring.requests import prepare as prepare
     from pytest_ragbench.scoring.sets import Items as Items
     from pytest_ragbench.scoring.sets import PreparedSet as PreparedSet
@@ -31,6 +32,6 @@ __getattr__ = lazily(
     __name__,
     context="Context context_of",
     pipeline="score score_all wait_for_scores",
-    requests="MetricSetup Prepared ScoreRequest ThresholdLike prepare",
+    requests="MetricSetup Prepared ScoreRequest ThresholdLike Wanted prepare",
     sets="Items PreparedSet SetRequest SetScore prepare_set score_set",
 )

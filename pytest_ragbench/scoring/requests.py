@@ -14,7 +14,8 @@ from pytest_ragbench.metrics.checks import (
     formula_options,
     with_verdicts,
 )
-from pytest_ragbench.metrics.registry import Metric, find
+from pytest_ragbench.metrics.options import options_from_file
+from pytest_ragbench.metrics.registry import Metric, find, known_metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Question, RagSample
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.scoring.context import Context
-    from pytest_ragbench.settings import Settings
+    from pytest_ragbench.settings import MetricSettings, Settings
 
 ThresholdLike = str | float | Threshold
 """``">=0.8"``, ``"0.7..0.9"``, ``"good"``, ``0.8``, or a parsed threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One metric that is asserted of a sample, its threshold (None: as configured) and the metric's own options."""
+
+    metric: str
+    threshold: ThresholdLike | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,17 +250,37 @@ def configured_options(settings: Settings, name: str, options: Mapping[str, Any]
         ``[metrics]`` names an unknown metric, or one that has no such option.
     """
     # All of [metrics], not only this one: a misspelt name is found by the first test, not by none.
+    configured: dict[str, Any] = {}
     for known, chosen in settings.metrics.items():
-        if chosen.verdicts == "probability":
-            formula_options(find(known), {"verdicts": chosen.verdicts})
+        own = _own_options(settings, known, chosen)
+        # ndcg stands for ndcg@10, too; the longer name wins.
+        if isinstance(name, str) and known in (name, name.partition("@")[0]):
+            configured = {**configured, **own} if known == name else {**own, **configured}
     options = {key: value for key, value in options.items() if value is not None or key not in ASKING_OPTIONS}
-    configured = settings.metrics.get(name) if isinstance(name, str) else None
-    if configured is None or configured.verdicts is None or "verdicts" in options:
-        return options
-    way = {"verdicts": configured.verdicts}
-    if configured.verdicts == "json":
-        return {**options, **way}
-    return {"yes_from": configured.yes_from, **options, **way}
+    ways = (
+        [settings.metrics.get(each) for each in (name, name.partition("@")[0])]
+        if isinstance(name, str)
+        else []
+    )
+    way = next((each for each in ways if each is not None and each.verdicts is not None), None)
+    if way is not None and "verdicts" not in options:
+        configured |= {"verdicts": way.verdicts}
+        configured |= {"yes_from": way.yes_from} if way.verdicts == "probability" else {}
+    return {**configured, **options} if configured else options
+
+
+def _own_options(settings: Settings, name: str, chosen: MetricSettings) -> Mapping[str, Any]:
+    """What ``[metrics.NAME]`` says, held against the registry."""
+    if not chosen.options and chosen.verdicts != "probability":
+        return {}
+    try:
+        if chosen.verdicts == "probability":
+            formula_options(known_metric(name) or find(name), {"verdicts": chosen.verdicts})
+        return options_from_file(name, chosen.options, part=True)
+    except UsageError as error:
+        option = getattr(error, "option", None)
+        place = settings.place_of("metrics", name, *([option] if option else []))
+        raise UsageError(f"{place}: {error}") from None
 
 
 def votes_for(settings: Settings, sample: RagSample | Question) -> int:

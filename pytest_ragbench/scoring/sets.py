@@ -1,9 +1,10 @@
 """A metric over a set: who is left out, how many must have a score, and what the scores come to.
 
 The one rule, for whoever asks. Left out and counted: a sample whose question lacks what the metric compares with
-(no relevant ids, no reference); if that is so for all of them, the test is wrong. Without a score, and held against
-``coverage``: a failed request, a failed judge, a metric that is undefined for a sample. Wrong before any call: a
-reply without what the metric needs.
+(no relevant ids, no reference); if that is so for all of them, the test is wrong. A right refusal, too: where a
+question should_abstain and its answer declines, a mean of answers has nothing to measure. Without a score, and held
+against ``coverage``: a failed request, a failed judge, a metric that is undefined for a sample. Wrong before any call:
+a reply without what the metric needs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.clean import one_line
+from pytest_ragbench.judge.local import is_abstention
 from pytest_ragbench.metrics.checks import check_options, formula_options
 from pytest_ragbench.metrics.needs import QUESTION_FIELDS, check_needs, lacks
 from pytest_ragbench.metrics.registry import Metric, find
@@ -80,6 +82,8 @@ class PreparedSet:
     n_total: int
     coverage: float
     limit: Threshold | None = None
+    refusals: int = 0
+    """Answers that are left out because they rightly decline to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def _check_items(name: str, request: SetRequest) -> None:
 
 
 def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> PreparedSet:
-    samples, failed = _answered(request.items)
+    answered, failed = _answered(request.items)
     setup = MetricSetup(
         context,
         ScoreRequest(
@@ -157,6 +161,11 @@ def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> P
     )  # fmt: skip
     # What a metric needs may follow from its options and the sample, so that comes first.
     own_options = formula_options(setup.metric, setup.options)
+    samples = [each for each in answered if not is_right_refusal(metric, _as_sample(metric, each))]
+    if answered and not samples:
+        raise UsageError(
+            f"{metric.name}: there is nothing to score, as every answer rightly declines to answer"
+        )
     adapted = [setup.metric.adapted(_as_sample(metric, each), own_options) for each in samples]
     kept, left_out = _without_questions(adapted, samples)
     # Its direction may follow from the options.
@@ -171,7 +180,15 @@ def _prepare_samples(context: Context, request: SetRequest, metric: Metric) -> P
         n_total=len(kept) + len(failed),
         coverage=request.coverage,
         limit=limit,
+        refusals=len(answered) - len(samples),
     )
+
+
+def is_right_refusal(metric: Metric, sample: RagSample) -> bool:
+    """Whether the metric measures an answer, and this one declines a question that should not be answered."""
+    if not sample.should_abstain or "answer" not in metric.needs or metric.name == "abstention":
+        return False
+    return sample.answer is not None and is_abstention(sample.answer)
 
 
 def _prepare_whole(context: Context, request: SetRequest, metric: Metric) -> PreparedSet:
@@ -326,7 +343,7 @@ def _total(
     worst = sorted(scores, key=lambda pair: pair[1].value, reverse=lower)
     judges = {each.judge for _, each in scores if each.judge}
     embedders = {each.embedder for _, each in scores if each.embedder}
-    without = sum(prepared.left_out.values())
+    without = sum(prepared.left_out.values()) + prepared.refusals
     split = sum("disagreement" in each.details for _, each in scores)
     return Score(
         metric=prepared.metric.name,
@@ -361,5 +378,6 @@ def _total(
 
 
 def _counts(prepared: PreparedSet) -> dict[str, int]:
-    """Questions that were left out, by what they lack."""
-    return {f"n_without_{name}": count for name, count in prepared.left_out.items()}
+    """Questions that were left out, by what they lack, and right refusals, where there are any."""
+    counts = {f"n_without_{name}": count for name, count in prepared.left_out.items()}
+    return {**counts, "n_right_refusals": prepared.refusals} if prepared.refusals else counts

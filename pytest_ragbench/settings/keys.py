@@ -18,9 +18,12 @@ def type_at(model: type[BaseModel], path: Sequence[str]) -> Any:
     for part in path:
         kind = _plain(kind)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            if part not in kind.model_fields:
+            if part in kind.model_fields:
+                kind = kind.model_fields[part].annotation
+            elif kind.model_config.get("extra") == "allow":
+                kind = Any
+            else:
                 return None
-            kind = kind.model_fields[part].annotation
         elif get_origin(kind) is Mapping:
             kind = get_args(kind)[1]
         elif kind is not Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_ragbench.config_files import Folders, merged, tables_in
+from pytest_ragbench.config_files import Folders, line_of_key, merged, tables_in
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
@@ -82,7 +82,21 @@ def load_settings(
     except ValidationError as error:
         # Not chained: pydantic's message repeats the value, which may hold a key.
         raise UsageError(_explain(error, layers)) from None
-    return settings.read_from(tuple(layer.name for layer in layers if layer.values))
+    paths = [
+        ("metrics", name, *key) for name, each in settings.metrics.items() for key in ((), *zip(each.options))
+    ]
+    places = {path: _place(path, layers) for path in paths}
+    return settings.read_from(tuple(layer.name for layer in layers if layer.values), places)
+
+
+def _place(path: tuple[str, ...], layers: Sequence[_Layer]) -> str:
+    """Who set a key last: a file with the line, a variable."""
+    for layer in reversed(layers):
+        if origin := layer.origin_of(path):
+            file = origin.removesuffix(" [tool.ragbench]")
+            line = line_of_key(Path(file), path) if file.endswith(".toml") else 0
+            return f"{file}:{line}" if line else origin
+    return "configuration"
 
 
 def _without_rival(values: Mapping[str, Any]) -> Mapping[str, Any]:

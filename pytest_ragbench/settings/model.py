@@ -250,7 +250,10 @@ class PanelSettings(Section):
 
 
 class MetricSettings(Section):
-    """How one metric is computed, wherever it is asked for."""
+    """How one metric is computed, wherever it is asked for. Its own options, too: ``units``, ``mode`` ..."""
+
+    # Held against the registry when a test asks for a metric: conftest.py may bring more of them.
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     verdicts: Literal["json", "probability"] | None = Field(
         default=None, description="How the judge gives yes-or-no verdicts: as JSON, or by P(yes) of one word."
@@ -259,6 +262,11 @@ class MetricSettings(Section):
     yes_from: float = Field(
         default=0.5, gt=0, lt=1, description="By probability: the P(yes) from which on a verdict is yes."
     )
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The metric's own options, as they are written."""
+        return self.model_extra or {}
 
 
 class GgufSettings(Section):
@@ -343,7 +351,9 @@ class Settings(Section):
     thresholds: Mapping[str, str | float] = Field(
         default={}, description="By metric, for assertions that name none."
     )
-    metrics: Mapping[str, MetricSettings] = Field(default={}, description="Options by metric.")
+    metrics: Mapping[str, MetricSettings] = Field(
+        default={}, description="Options by metric; ndcg stands for ndcg@5 and ndcg@10, too."
+    )
     budget: BudgetSettings = BudgetSettings()
     gates: Mapping[str, str | float | bool] = Field(
         default={}, description="Metric to rule, decided at the end of a run: docs/gates.md."
@@ -383,6 +393,7 @@ class Settings(Section):
 
     # Not a setting: equal settings from other files are equal.
     _sources: tuple[str, ...] = PrivateAttr(default=())
+    _places: Mapping[tuple[str, ...], str] = PrivateAttr(default={})
 
     @model_validator(mode="after")
     def _one_recording(self) -> Settings:
@@ -395,12 +406,19 @@ class Settings(Section):
         """The files that were read; "environment" and "command line" where they say something."""
         return self._sources
 
-    def read_from(self, sources: tuple[str, ...]) -> Settings:
-        """The same, knowing its ``sources``."""
+    def read_from(
+        self, sources: tuple[str, ...], places: Mapping[tuple[str, ...], str] | None = None
+    ) -> Settings:
+        """The same, knowing its ``sources``, and in which file and line (or variable) keys of ``places`` stand."""
         # Frozen: only a copy of its own can be told.
         found = self.model_copy()
-        found._sources = sources
+        found._sources, found._places = sources, places or {}
         return found
+
+    def place_of(self, *path: str) -> str:
+        """Where a metric's option stands, and its key: ``ragbench.toml:7: metrics.faithfulness.verdicts``."""
+        place = self._places.get(path)
+        return f"{place}: {'.'.join(path)}" if place else ".".join(path)
 
     def replays(self, kind: str) -> bool:
         """Whether replies of this kind come from a recording."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.extensions import did_you_mean
+from pytest_ragbench.metrics.options import OptionError
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
-from pytest_ragbench.model.samples import Question
-from pytest_ragbench.model.thresholds import parse_threshold
+from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.questions import ids
 from pytest_ragbench.questions.files import shown_name
 from pytest_ragbench.questions.loader import load_questions
 from pytest_ragbench.questions.mapping import questions_from_rows
 from pytest_ragbench.questions.readers.sql import seen_from
-from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, explained, line_of
+from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, cure_of, explained, line_of
 from pytest_ragbench.questions.rows import Problems, Row, Source, Unreadable
+from pytest_ragbench.scoring import Wanted
+from pytest_ragbench.specs.limits import Limit, checked, limits
 from pytest_ragbench.specs.model import Expected, QuestionsFile, Suite, Test
 
 if TYPE_CHECKING:
@@ -45,10 +48,33 @@ class Case:
     judges: Mapping[str, str] = field(default_factory=dict)
     expected: Mapping[str, tuple[Expectations, ...]] = field(default_factory=dict)
     """By question id, what its own ``expect`` adds."""
+    limits: Mapping[str, tuple[Limit, ...]] = field(default_factory=dict)
+    """By question id, its own thresholds with options."""
 
     def expectations(self, question_id: str | None) -> tuple[Expectations, ...]:
         """What this question's answer must be like."""
         return (*self.test.expect, *self.expected.get(question_id or "", ()))
+
+    def declines(self, question: Question | RagSample) -> bool:
+        """Whether the right answer to a question is that there is none."""
+        said = [part.abstains for part in self.expectations(question.id) if part.abstains is not None]
+        return said[-1] if said else question.should_abstain
+
+    def wanted(self, question: Question | RagSample) -> list[Wanted]:
+        """The metrics that are asserted of its answer; a question's own threshold wins over the test's.
+
+        Of a question that should not be answered, only what it names itself, and abstention: a refusal is neither
+        faithful nor relevant.
+        """
+        own = {limit.key: limit for limit in self.limits.get(question.id or "", ())}
+        plain = {name: Limit(name, threshold) for name, threshold in question.thresholds.items()}
+        shared = [
+            replace(limit, threshold=plain.pop(limit.metric).threshold) if limit.metric in plain else limit
+            for limit in self.test.thresholds
+            if limit.key not in own
+            and (not self.declines(question) or limit.metric == "abstention" or limit.metric in plain)
+        ]
+        return [limit.wanted() for limit in (*shared, *own.values(), *plain.values())]
 
     @property
     def asserts_latency(self) -> bool:
@@ -147,14 +173,17 @@ class _Loader:
 
     def _case(self, suite: Suite, test: Test, place: int) -> Case:
         where: tuple[str | int, ...] = ("tests", place) if suite.tests is not None else ()
+        self._own_limits: dict[str, tuple[Limit, ...]] = {}
         questions, expected = self._questions(test, (*where, "questions"))
         for kind in ("thresholds", "over"):
-            for name, limit in getattr(test, kind).items():
-                self._check_limit(name, limit, self._origin(where, kind, name), over=kind == "over")
+            checked = [self._checked(limit, where, kind) for limit in getattr(test, kind)]
+            test = test.model_copy(update={kind: tuple(checked)})
         for question in questions or ():
-            for name, limit in question.thresholds.items():
-                self._check_limit(name, limit, None, over=False, question=question)
-        own = any(question.thresholds for question in questions or ()) or bool(expected)
+            for name, threshold in question.thresholds.items():
+                self._check_limit(Limit(name, threshold), partial(_line_in, question), over=False)
+        own = bool(expected or self._own_limits) or any(
+            question.thresholds or question.should_abstain for question in questions or ()
+        )
         if not (test.thresholds or test.over or test.expect or own):
             self.report(where, f"test {test.name!r} asserts nothing: give it thresholds, over or expect")
         retrievers = self._chosen(
@@ -163,39 +192,32 @@ class _Loader:
         judges = self._chosen(suite.judges, test.judge, test.judges, (*where, "judge"), "judge")
         return Case(
             str(test.name), self.line(*where), tuple(questions) if questions is not None else None,
-            test, retrievers, judges, expected,
+            test, retrievers, judges, expected, self._own_limits,
         )  # fmt: skip
 
-    def _origin(self, where: tuple[str | int, ...], kind: str, name: str) -> tuple[str | int, ...]:
-        """Where a threshold is written: in the test, else in the defaults."""
-        inner: Any = self.data
-        for part in where:
-            inner = inner[part]
-        written = inner.get(kind) or {}
-        return (*where, kind, name) if name in written else ("defaults", kind, name)
+    def _checked(self, limit: Limit, where: tuple[str | int, ...], kind: str) -> Limit:
+        """A limit of a test, or of the defaults."""
+        start = ("defaults",) if limit.in_defaults else where
+        return self._check_limit(
+            limit, lambda *option: self.line(*start, kind, *limit.at, *option), over=kind == "over"
+        )
 
-    def _check_limit(
-        self,
-        name: str,
-        limit: Any,
-        path: Sequence[str | int] | None,
-        *,
-        over: bool,
-        question: Question | None = None,
-    ) -> None:
-        from pytest_ragbench.metrics.checks import check_options
-        from pytest_ragbench.metrics.registry import find
-
+    def _check_limit(self, limit: Limit, line: Callable[..., int], *, over: bool) -> Limit:
         try:
-            metric = find(name)
-            if not over and metric.of == "set":
-                raise UsageError(f"{name} is computed over a set: write it under 'over'")
-            check_options(metric, {})
-            if limit is not None:
-                parse_threshold(limit, metric.scale)
-        except UsageError as error:
-            line = self.line(*path) if path is not None else _line_in(question)
-            self.source.report(line, f"threshold of {name}: {error}")
+            return checked(limit, over=over)
+        except OptionError as error:
+            if error.option:
+                self.source.report(line(error.option), str(error))
+            else:
+                place = line()
+                cure = self._cure_of_block(place) if not limit.threshold else ""
+                self.source.report(place, f"threshold of {limit.metric}: {error}{cure}")
+        return limit
+
+    def _cure_of_block(self, line: int) -> str:
+        """What to do where YAML has taken a threshold for the beginning of a block: ``>1`` is an empty text."""
+        written = self.source.text().splitlines()[line - 1 : line]
+        return cure_of(written[0]) if written else ""
 
     def _chosen(
         self, known: Mapping[str, Any], one: Any, many: Sequence[str], path: tuple[str | int, ...], what: str
@@ -257,14 +279,18 @@ class _Loader:
     ) -> tuple[list[Question], dict[str, tuple[Expectations, ...]]]:
         rows: list[Row] = []
         raw: dict[int, tuple[Any, int]] = {}
+        limited: dict[int, tuple[Any, int]] = {}
         if not given:
             self.report(path, "the list is empty: no questions")
         for place, item in enumerate(given):
             line = self.line(*path, place)
             cells = dict(item) if isinstance(item, Mapping) else {"question": item}
+            # Before the columns are mapped: they know nothing of expectations, and of thresholds no options.
             if "expect" in cells:
-                # Before the columns are mapped: they don't know it.
                 raw[line] = (cells.pop("expect"), place)
+            own = cells.get("thresholds")
+            if isinstance(own, list) or (isinstance(own, Mapping) and any(map(_is_more, own.values()))):
+                limited[line] = (cells.pop("thresholds"), place)
             rows.append(Row(line, cells))
         found = questions_from_rows(rows, self.source)
         expected = {}
@@ -273,7 +299,22 @@ class _Loader:
             if line in raw:
                 value, place = raw[line]
                 expected[question.id] = self._expect(value, (*path, place, "expect"), question)
+            if line in limited:
+                value, place = limited[line]
+                self._own_limits[question.id] = self._limits(value, (*path, place, "thresholds"))
         return found, expected
+
+    def _limits(self, value: Any, path: tuple[str | int, ...]) -> tuple[Limit, ...]:
+        """A question's own thresholds, with options."""
+        try:
+            own = limits(value)
+        except ValueError as error:
+            self.report(path, f"thresholds: {error}")
+            return ()
+        return tuple(
+            self._check_limit(limit, lambda *option, at=limit.at: self.line(*path, *at, *option), over=False)
+            for limit in own
+        )
 
     def _expect(
         self, value: Any, path: tuple[str | int, ...] | None, question: Question
@@ -300,7 +341,12 @@ class _Loader:
             seen[name] = case.line
 
 
-def _line_in(question: Question | None) -> int:
+def _is_more(value: Any) -> bool:
+    """Whether a question's threshold has options beside it."""
+    return isinstance(value, (Mapping, list))
+
+
+def _line_in(question: Question | None, *_: str) -> int:
     return question.location.line if question is not None and question.location is not None else 0
 
 
@@ -323,14 +369,41 @@ def _near(path: Sequence[str | int]) -> str:
     return f"; {did_you_mean(str(path[-1]), model.model_fields)}"
 
 
+_TYPED = ("json_path", "json_schema")
+_LIMITS = ("thresholds", "over")
+
+
 class _TypedBuilder(NodeBuilder):
-    """Texts as they are written, but values below ``json_path`` as YAML means them: ``30`` is a number."""
+    """Texts as they are written, but values below ``json_path`` and options of metrics as YAML means them: ``30`` is
+    a number.
+    """
 
     def mapping(self, node: yaml.Node) -> dict[str, Any]:
         found = super().mapping(node)
         for key, value in node.value:
-            if key.value == "json_path":
-                found["json_path"] = self._typed(value)
+            if key.value in _TYPED:
+                found[str(key.value)] = self._typed(value)
+            elif key.value in _LIMITS:
+                found[str(key.value)] = self._limits(value)
+        return found
+
+    def _limits(self, node: yaml.Node) -> Any:
+        """Metrics with thresholds as they are written and options as YAML means them."""
+        import yaml
+
+        if isinstance(node, yaml.SequenceNode):
+            return [self._limits(item) for item in node.value]
+        if not isinstance(node, yaml.MappingNode):
+            return self.value(node)
+        found = super().mapping(node)
+        for key, value in node.value:
+            named = "metric" in found and key.value not in ("metric", "threshold")
+            if isinstance(value, yaml.MappingNode) and not named and key.value != "<<":
+                typed = self._typed(value)
+                kept = {name: part for name, part in self.value(value).items() if name == "threshold"}
+                found[str(key.value)] = {**typed, **kept} if isinstance(typed, dict) else typed
+            elif named:
+                found[str(key.value)] = self._typed(value)
         return found
 
     def _typed(self, node: yaml.Node) -> Any:

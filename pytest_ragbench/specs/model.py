@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import (
@@ -10,20 +11,23 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     WithJsonSchema,
 )
 
 from pytest_ragbench.assertions.expectations import Expectations, as_list
 from pytest_ragbench.questions.columns import FIELDS
+from pytest_ragbench.specs.limits import Limit, limits
 
 _TEXT = {"type": "string"}
-_LIMIT = {"anyOf": [_TEXT, {"type": "number"}, {"type": "null"}]}
-
-
-def _limits(value: Any) -> Any:
-    """A list of metrics means the configured threshold of each."""
-    return dict.fromkeys(map(str, value)) if isinstance(value, list) else value
+_NUMBER_OR_TEXT = {"anyOf": [_TEXT, {"type": "number"}, {"type": "null"}]}
+_WITH_OPTIONS = {
+    "type": "object",
+    "properties": {"metric": _TEXT, "threshold": _NUMBER_OR_TEXT},
+    "additionalProperties": True,
+}
+_LIMIT = {"anyOf": [*_NUMBER_OR_TEXT["anyOf"], _WITH_OPTIONS]}
 
 
 def _parts(value: Any) -> Any:
@@ -32,13 +36,14 @@ def _parts(value: Any) -> Any:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
 Limits = Annotated[
-    dict[str, str | None],
-    BeforeValidator(_limits),
+    tuple[Limit, ...],
+    PlainValidator(limits),
+    PlainSerializer(list, return_type=list[Any]),
     WithJsonSchema(
         {
             "anyOf": [
                 {"type": "object", "additionalProperties": _LIMIT},
-                {"type": "array", "items": _TEXT},
+                {"type": "array", "items": {"anyOf": [_TEXT, _WITH_OPTIONS]}},
             ]
         }
     ),
@@ -84,7 +89,7 @@ class QuestionRow(BaseModel):
     model_config = ConfigDict(json_schema_extra=_with_columns)
 
     question: str
-    thresholds: Limits = {}
+    thresholds: Limits = ()
     expect: Expected = ()
 
 
@@ -98,9 +103,11 @@ class _Common(_Part):
     """What a test has, and what ``defaults`` may say for all tests of the file."""
 
     thresholds: Limits = Field(
-        default={}, description="Metric -> threshold for each answer; a question's own wins."
+        default=(), description="Metric -> threshold (and options) for each answer; a question's own wins."
     )
-    over: Limits = Field(default={}, description="Metric -> threshold for the mean over all questions.")
+    over: Limits = Field(
+        default=(), description="Metric -> threshold (and options) for the mean over all questions."
+    )
     expect: Expected = Field(default=(), description="What each answer must be like; no judge is asked.")
     retriever: Retriever = Field(
         default=None, description="A URL, 'module:object', a name from retrievers, or the keys of [rag]."
@@ -171,7 +178,8 @@ def _with_defaults(test: Test, defaults: _Common, name: str) -> Test:
         own, other = getattr(test, field), getattr(defaults, field)
         # What is asserted adds up, as a test asks for more than the defaults; anything else is replaced.
         if field in ("thresholds", "over"):
-            merged[field] = {**other, **own}
+            theirs = {limit.key: replace(limit, in_defaults=True) for limit in other}
+            merged[field] = tuple({**theirs, **{limit.key: limit for limit in own}}.values())
         elif field in ("expect", "tags", "fixtures"):
             merged[field] = (*other, *(part for part in own if part not in other))
         else:

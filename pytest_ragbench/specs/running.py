@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.assertions.failure import failure_text
-from pytest_ragbench.assertions.samples import assert_quality
+from pytest_ragbench.assertions.samples import assert_wanted
 from pytest_ragbench.assertions.sets import assert_over
 from pytest_ragbench.model.errors import QualityFailure, RagbenchError
 from pytest_ragbench.model.samples import RagSample
@@ -26,14 +27,19 @@ def check_sample(case: Case, sample: RagSample) -> None:
         As the helpers for Python tests.
     """
     __tracebackhide__ = True
+    parts, wanted = case.expectations(sample.id), case.wanted(sample)
+    # A question that should not be answered asks for a refusal, unless a metric or an expectation does.
+    if case.declines(sample) and not any(each.metric == "abstention" for each in wanted):
+        parts = (
+            *parts,
+            *([Expectations(abstains=True)] if all(part.abstains is None for part in parts) else []),
+        )
     # These first: they cost nothing, and are said even where a judge fails.
-    problems = [problem for part in case.expectations(sample.id) for problem in part.problems(sample)]
-    # The question's own threshold wins over the test's.
-    limits: dict[str, Any] = {**case.test.thresholds, **sample.thresholds}
+    problems = [problem for part in parts for problem in part.problems(sample)]
     missed: QualityFailure | None = None
-    if limits:
+    if wanted:
         try:
-            assert_quality(sample, limits)
+            assert_wanted(sample, wanted)
         except QualityFailure as failure:
             missed = failure
         except RagbenchError as error:
@@ -59,9 +65,10 @@ def check_samples(case: Case, samples: Sequence[RagSample]) -> None:
     """
     __tracebackhide__ = True
     misses: list[QualityFailure] = []
-    for name, limit in case.test.over.items():
+    for limit in case.test.over:
+        coverage = 1.0 if limit.coverage is None else limit.coverage
         try:
-            assert_over(samples, name, limit)
+            assert_over(samples, limit.metric, limit.threshold, coverage=coverage, **limit.options)
         except QualityFailure as failure:
             misses.append(failure)
     if misses:

@@ -142,7 +142,7 @@ def test_tests_in_yaml(page: Path, tmp_path: Path) -> None:
         file = tmp_path / f"{number}.rag.yaml"
         file.write_text(text, encoding="utf-8")
         found += len(load_suite(file))
-    assert found == 4
+    assert found == 5
 
 
 OTHERS = {

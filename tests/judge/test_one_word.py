@@ -267,5 +267,7 @@ def test_the_configuration_says_it_for_a_metric(tmp_path: Any) -> None:
     assert configured(settings, "faithfulness", {"verdicts": "json"}) == {"verdicts": "json"}
     assert configured(settings, "context_recall", {}) == {}
     (tmp_path / "ragbench.toml").write_text('[metrics.faithfulness]\nverdict = "probability"\n')
-    with pytest.raises(UsageError, match="did you mean 'verdicts'"):
-        load_settings(tmp_path, environ={})
+    with pytest.raises(
+        UsageError, match=r"ragbench.toml:2: metrics.faithfulness.verdict: .*did you mean 'verdicts'"
+    ):
+        configured(load_settings(tmp_path, environ={}), "context_recall", {})

@@ -168,3 +168,47 @@ def retriever():
     assert result.stdout.str().count("noted was set up") == 1
     [score] = project.report()["results"][0]["scores"]
     assert score["judge"] == "judge function"
+
+
+ABSTAINING = """\
+questions:
+  - {question: How long?, id: long, relevant_urls: ["http://w/1"], reference: It takes thirty days.}
+  - {question: On Mars?, id: mars, should_abstain: true}
+  - {question: Invented?, id: invented, should_abstain: true}
+thresholds: {faithfulness: 0.5}
+over: {faithfulness: 0.5, url_mrr: 0.5}
+"""
+
+ANSWERS = """\
+import pytest
+
+@pytest.fixture
+def retriever():
+    chunk = {"id": "d1", "text": "It takes thirty days.", "url": "http://w/1"}
+    declined = {"answer": "I don't know.", "contexts": []}
+    answered = {"answer": "It takes thirty days.", "contexts": [chunk]}
+    return lambda question: answered if question in ("How long?", "Invented?") else declined
+"""
+
+
+def test_a_right_refusal_passes_without_a_word_and_is_left_out_of_means(
+    project: Project, both: list[str]
+) -> None:
+    write(project, ABSTAINING,
+          conftest_py=ANSWERS)  # fmt: skip
+    result = project.run("--ragbench-json", "out.json", *both)
+    result.assert_outcomes(passed=3, failed=1)
+    text = result.stdout.str()
+    assert "E   the answer does not decline to answer" in text
+    assert "faithfulness over a set leaves out 1 right refusal" in text
+    assert "url_mrr over a set leaves out 2 questions without relevant urls" in text
+    [over] = [each for each in project.report()["results"] if each["test"].endswith("::support-over")]
+    details = {score["metric"]: score["details"] for score in over["scores"]}
+    assert (details["faithfulness"]["n_total"], details["faithfulness"]["n_right_refusals"]) == (2, 1)
+    assert (details["url_mrr"]["n_total"], details["url_mrr"]["n_without_relevant_urls"]) == (1, 2)
+
+
+def test_abstains_beside_a_metric_of_answers_is_no_error(project: Project) -> None:
+    write(project, "questions: [On Mars?]\nexpect: {abstains: true}\nthresholds: {faithfulness: 0.5}\n",
+          conftest_py=ANSWERS)  # fmt: skip
+    project.run().assert_outcomes(passed=1)

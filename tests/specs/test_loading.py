@@ -19,13 +19,17 @@ def load(path: Path, text: str) -> list[Case]:
     return load_suite(file)
 
 
+def given(case: Case) -> dict[str, str | None]:
+    return {limit.metric: limit.threshold for limit in case.test.thresholds}
+
+
 def test_the_short_form_is_one_test(tmp_path: Path) -> None:
     [case] = load(
         tmp_path, "questions: [How long?, 2024-05-01]\nthresholds: {faithfulness: 0.8, ndcg@10: good}\n"
     )
     assert (case.name, case.line) == ("a", 1)
     assert [question.question for question in case.questions or ()] == ["How long?", "2024-05-01"]
-    assert case.test.thresholds == {"faithfulness": "0.8", "ndcg@10": "good"}
+    assert given(case) == {"faithfulness": "0.8", "ndcg@10": "good"}
 
 
 def test_defaults_are_added_and_a_test_wins(tmp_path: Path) -> None:
@@ -43,7 +47,7 @@ tests:
   - {questions: [q], retriever: two}
 """,
     )
-    assert first.test.thresholds == {"faithfulness": "0.9", "rouge1": "0.5"}
+    assert given(first) == {"faithfulness": "0.9", "rouge1": "0.5"}
     assert [part.model_dump(exclude_none=True) for part in first.test.expect] == [
         {"not_contains": ("sorry",)},
         {"contains": ("a",)},
@@ -104,6 +108,16 @@ def test_json_path_values_keep_their_type(tmp_path: Path) -> None:
         ("questions: [q]\nthresholds: {fathfulness: 1}\n", 2, "did you mean 'faithfulness'"),
         ("questions: [q]\nthresholds:\n  rouge1: '<=0.1'\n", 3, "wrong way"),
         ("questions: [q]\nthresholds: {silhouette: 0.1}\n", 2, "under 'over'"),
+        ("questions: [q]\nthresholds:\n  rouge1: >=0.8\n", 3, 'into quotes, as YAML has another use for >: ">=0.8"'),
+        ("questions: [q]\nthresholds: {rouge1: >0.8}\n", 2, 'into quotes, as YAML has another use for >: ">0.8"'),
+        ("questions: [q]\nthresholds:\n  bleu: >1\n", 3, 'into quotes, as YAML has another use for >: ">1"'),
+        ("questions: [q]\nthresholds:\n  - metric: context_recall\n    unitz: claims\n", 4, "did you mean 'units'"),
+        ("questions: [q]\nover:\n  answer_relevancy:\n    strictness: three\n", 4, "valid integer; got 'three'"),
+        ("defaults:\n  thresholds: {ndcg: {gain: linea}}\ntests: [{questions: [q]}]\n", 2, "'linear' or 'exponential'"),
+        ("questions: [q]\nthresholds: [{threshold: 0.5}]\n", 2, "no metric is named"),
+        ("questions: [q]\nthresholds: {rouge1: [0.5]}\n", 2, "got a list"),
+        ("questions: [q]\nthresholds: {rouge1: {coverage: 0.5}}\n", 2, "goes with 'over'"),
+        ("questions:\n  - question: q\n    thresholds:\n      bleu: {lowercase: maybe}\n", 4, "valid boolean"),
         ("questions: [q]\n", 1, "asserts nothing"),
         ("questions: []\nexpect: {contains: a}\n", 1, "list is empty"),
         ("questions: nowhere.csv\nexpect: {contains: a}\n", 1, "no such question file"),
@@ -153,3 +167,69 @@ def test_the_schema_knows_what_editors_should_mark() -> None:
         assert not list(validator.iter_errors(yaml.safe_load(text))), text
     for text in INVALID:
         assert list(validator.iter_errors(yaml.safe_load(text))), text
+
+
+def test_a_metric_with_options_is_written_in_four_ways(tmp_path: Path) -> None:
+    [case] = load(
+        tmp_path,
+        """\
+questions:
+  - question: q
+    id: own
+    thresholds: {answer_correctness: {threshold: 0.9, weights: [1, 0]}, rouge1: 0.2}
+  - {question: other, id: other}
+thresholds:
+  - faithfulness
+  - {metric: context_entity_recall, threshold: ">=0.8", matching: judge}
+  - {metric: hit_rate, k: 3, collapse: true}
+  - answer_relevancy: {strictness: 5}
+  - answer_correctness: 0.5
+  - aspect: Is the answer polite?
+  - aspect: {definition: Does it insult the reader?, direction: lower, votes: 3}
+  - rubric: {1: wrong, 2: right, threshold: ">=0.5"}
+over: {ndcg@10: {threshold: good, gain: exponential, coverage: 0.9}}
+""",
+    )
+    other = case.questions[1] if case.questions else None
+    assert other is not None
+    assert [(each.metric, each.threshold, dict(each.options)) for each in case.wanted(other)] == [
+        ("faithfulness", None, {}),
+        ("context_entity_recall", ">=0.8", {"matching": "judge"}),
+        ("hit_rate@3", None, {"collapse": True}),
+        ("answer_relevancy", None, {"strictness": 5}),
+        ("answer_correctness", "0.5", {}),
+        ("aspect", None, {"definition": "Is the answer polite?"}),
+        ("aspect", None, {"definition": "Does it insult the reader?", "direction": "lower", "votes": 3}),
+        ("rubric", ">=0.5", {"rubric": {1: "wrong", 2: "right"}}),
+    ]
+    [over] = case.test.over
+    assert (over.metric, over.threshold, over.options, over.coverage) == (
+        "ndcg@10", "good", {"gain": "exponential"}, 0.9,
+    )  # fmt: skip
+    own = {each.metric: each for each in case.wanted(case.questions[0] if case.questions else other)}
+    assert own["answer_correctness"].threshold == "0.9"
+    assert own["answer_correctness"].options == {"weights": (1.0, 0.0)}
+    assert own["rouge1"].threshold == "0.2"
+
+
+def test_a_question_that_should_not_be_answered_is_asked_for_a_refusal_alone(tmp_path: Path) -> None:
+    [case] = load(
+        tmp_path,
+        """\
+questions:
+  - {question: a, id: a, should_abstain: true}
+  - {question: b, id: b, should_abstain: true, thresholds: {rouge1: 0.2}}
+  - {question: c, id: c, should_abstain: true, expect: {abstains: false}}
+  - {question: d, id: d, expect: {abstains: true}}
+  - {question: e, id: e}
+thresholds: {faithfulness: 0.5, abstention: 1}
+""",
+    )
+    asked = {each.id: [one.metric for one in case.wanted(each)] for each in case.questions or ()}
+    assert asked == {
+        "a": ["abstention"],
+        "b": ["abstention", "rouge1"],
+        "c": ["faithfulness", "abstention"],
+        "d": ["abstention"],
+        "e": ["faithfulness", "abstention"],
+    }

@@ -6,6 +6,7 @@ YAML 1.1 reads ``no``, ``2024-05-01``, ``1_000``, ``12:30``, ``1.10`` and ``0123
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.questions.rows import Source
@@ -29,7 +30,9 @@ def compose(text: str, source: Source) -> yaml.Node | None:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
-        source.stop(mark.line + 1 if mark else line, f"not YAML: {explained(error)}")
+        line = mark.line + 1 if mark else line
+        written = text.splitlines()[line - 1 : line]
+        source.stop(line, f"not YAML: {explained(error)}{cure_of(written[0]) if written else ''}")
     except RecursionError:
         source.stop(0, "not readable YAML: nested too deeply")
     return None if root is None or root.tag == _NULL else root
@@ -43,6 +46,15 @@ def explained(error: Exception) -> str:
     if "another document" in problem:
         return "a second document starts here (---); one list a file"
     return problem
+
+
+_BLOCK = re.compile(r":\s*(>\s*=?\s*[+-]?[\d.]+)")
+
+
+def cure_of(line: str) -> str:
+    """What to do about a line in which YAML takes the ``>`` of a threshold for the sign of a folded text."""
+    found = _BLOCK.search(line)
+    return f'; put the threshold into quotes, as YAML has another use for >: "{found[1]}"' if found else ""
 
 
 def line_of(node: yaml.Node) -> int:
