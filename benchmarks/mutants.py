@@ -7,32 +7,44 @@
     python benchmarks/mutants.py named    # those of mutants.toml, against the tests that stand there
 
 A mutant changes one place of one file, in a copy of the checkout. It is run against the tests that cover its line
-(``contexts`` writes them to ``.mutants/coverage``), those that take the least time first, or against ``--tests``
-where the line runs in a process that a test starts. A line that no test covers counts as survived.
+(``contexts`` writes them to ``.mutants/coverage``), those that reach the fewest lines first, or against ``--tests``
+where the line runs in a process that a test starts. A line that runs on import is given the tests of its file's
+functions. A line that no test covers counts as survived.
+
+Each mutant is tried in a fork of a process that has imported all libraries already, and nothing of the package.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / ".mutants" / "coverage"
 TIMEOUT_S = 240
-MAX_TESTS = 60
-"""A helper that all tests call is covered by hundreds; what the first sixty don't see is shown as survived."""
+MAX_TESTS = 400
+"""A helper that all tests call is covered by thousands; what so many don't see is shown as survived."""
+LIBRARIES = (
+    "aiohttp.test_utils", "bm25s", "genai_prices", "hypothesis.strategies", "jinja2", "jmespath", "jsonschema", "numpy",
+    "openai", "openpyxl", "pydantic_settings", "pytrec_eval", "rouge_score.rouge_scorer", "sacrebleu", "scipy.optimize",
+    "scipy.stats", "sklearn.metrics", "starlette.applications", "statsmodels.api", "statsmodels.stats.multitest",
+    "tenacity", "trustme", "uvicorn", "yaml",
+)  # fmt: skip
 
 COMPARED = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
@@ -56,6 +68,7 @@ class Mutant:
     end: int
     old: str
     text: str
+    on_import: bool = False
 
     def __str__(self) -> str:
         old, new = (" ".join(part.split())[:60] for part in (self.old, self.text))
@@ -77,6 +90,7 @@ class Places(ast.NodeVisitor):
             self.starts.append(self.starts[-1] + len(line))
         self.lines = self.text.splitlines()
         self.found: list[Mutant] = []
+        self.functions = 0
         self.visit(ast.parse(self.text))
 
     def offset(self, line: int, column: int) -> int:
@@ -89,7 +103,7 @@ class Places(ast.NodeVisitor):
     def add(self, node: ast.AST, text: str, span: tuple[int, int] | None = None) -> None:
         start, end = span or self.span(node)
         line = self.text.count("\n", 0, start) + 1
-        self.found.append(Mutant(self.path, line, start, end, self.text[start:end], text))
+        self.found.append(Mutant(self.path, line, start, end, self.text[start:end], text, not self.functions))
 
     def sign(self, left: ast.AST, right: ast.AST, old: str, new: str) -> None:
         """The operator between two operands; it is not in a string or a comment there."""
@@ -161,8 +175,10 @@ class Places(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
             self.visit(default)
+        self.functions += 1
         for statement in node.body:
             self.visit(statement)
+        self.functions -= 1
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)
@@ -189,7 +205,7 @@ def measure(tests: Sequence[str]) -> int:
     """Which test runs which line; added to what is known already."""
     DATA.parent.mkdir(exist_ok=True)
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not hypothesis", "--cov",
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cov",
          "--cov-context=test", "--cov-report=", "--cov-fail-under=0", "--cov-append", *tests],
         cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(DATA)}, check=False,
     ).returncode  # fmt: skip
@@ -201,42 +217,89 @@ class Covering:
     def __init__(self) -> None:
         from coverage import CoverageData
 
-        self.data = CoverageData(str(DATA))
-        self.data.read()
-        self.lines: dict[Path, dict[int, list[str]]] = {}
+        data = CoverageData(str(DATA))
+        data.read()
+        self.lines: dict[Path, dict[int, set[str]]] = {}
+        self.reach: dict[str, int] = {}
+        for name in data.measured_files():
+            found = self.lines[Path(name)] = {
+                line: {context.rpartition("|")[0] for context in contexts if "|" in context}
+                for line, contexts in data.contexts_by_lineno(name).items()
+            }
+            for test in (test for tests in found.values() for test in tests):
+                self.reach[test] = self.reach.get(test, 0) + 1
 
     def tests(self, mutant: Mutant) -> list[str]:
-        if mutant.path not in self.lines:
-            self.lines[mutant.path] = self.data.contexts_by_lineno(str(mutant.path))
-        contexts = self.lines[mutant.path].get(mutant.line, [])
-        known = sorted({context.rpartition("|")[0] for context in contexts if "|" in context})
-        return random.Random(mutant.start).sample(known, min(MAX_TESTS, len(known)))
+        lines = self.lines.get(mutant.path, {})
+        # What a test imports for the first time is no more its own than of those that come after it.
+        known = set().union(*lines.values()) if mutant.on_import else lines.get(mutant.line, set())
+        return sorted(known, key=lambda test: (self.reach[test], test))[:MAX_TESTS]
 
 
 @dataclass(frozen=True)
 class Result:
     mutant: Mutant
     end: str
-    """``killed``, ``survived``, ``no test`` or ``broken`` (the tests could not be collected)."""
+    """``killed``, ``survived`` or ``no test``."""
 
 
-def survives(mutant: Mutant, tests: Sequence[str], folder: Path) -> Result:
-    if not tests:
-        return Result(mutant, "no test")
-    place = folder / mutant.path.relative_to(ROOT)
-    kept = place.read_bytes()
-    place.write_text(mutant.source(), encoding="utf-8")
+class Fork:
+    """The tests of one mutant, in a process of their own that works in ``folder``."""
+
+    def __init__(self, mutant: Mutant, tests: Sequence[str], folder: Path) -> None:
+        self.mutant, self.folder = mutant, folder
+        self.place = folder / mutant.path.relative_to(ROOT)
+        self.kept = self.place.read_bytes()
+        self.place.write_text(mutant.source(), encoding="utf-8")
+        # Compiled code is told by second and size of its source, which a mutant may share.
+        for compiled in (self.place.parent / "__pycache__").glob(f"{self.place.stem}.*.pyc"):
+            compiled.unlink()
+        self.deadline = time.monotonic() + TIMEOUT_S
+        self.pid = os.fork()
+        if not self.pid:
+            sys.dont_write_bytecode = True
+            os._exit(_tested(tests, folder, os.devnull))
+
+    def ended(self) -> Result | None:
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        late = not pid and time.monotonic() > self.deadline
+        if not pid and not late:
+            return None
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # also what its tests left behind
+        if late:
+            os.waitpid(self.pid, 0)
+        self.place.write_bytes(self.kept)
+        end = {0: "survived", 5: "no test"}.get(os.waitstatus_to_exitcode(status), "killed")
+        return Result(self.mutant, "killed" if late else end)
+
+
+def _tested(tests: Sequence[str], folder: Path, output: str) -> int:
+    os.setsid()
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = str(folder)
+    if sys.dont_write_bytecode:
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    written = os.open(output, os.O_RDWR | os.O_CREAT, 0o600)
+    for stream in range(3):
+        os.dup2(written, stream)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--tb=no", *tests],
-            cwd=folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Result(mutant, "killed")
-    finally:
-        place.write_bytes(kept)
-    return Result(mutant, {0: "survived", 5: "no test"}.get(done.returncode, "killed"))
+        import pytest
+
+        return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--tb=short", *tests]))
+    except BaseException:  # a mutant may end the run in any way
+        return 1
+
+
+def unchanged(tests: Sequence[str], folder: Path) -> None:
+    """Tests that fail without a mutant would seem to kill all; and what is compiled here, no fork compiles again."""
+    output = folder.with_suffix(".txt")
+    pid = os.fork()
+    if not pid:
+        os._exit(_tested(tests, folder, str(output)))
+    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+        raise SystemExit(f"Without any mutant:\n{output.read_text(encoding='utf-8')[-4000:]}")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -268,20 +331,15 @@ def named(given: argparse.Namespace) -> int:
 
 
 def judged(chosen: Sequence[tuple[Mutant, Sequence[str]]], given: argparse.Namespace) -> int:
-    folders: SimpleQueue[Path] = SimpleQueue()
     totals: dict[str, int] = {}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as work, ThreadPoolExecutor(given.jobs) as pool:
-        for number in range(given.jobs):
-            folders.put(_copy(Path(work) / str(number)))
-
-        def one(entry: tuple[Mutant, Sequence[str]]) -> Result:
-            folder = folders.get()
-            try:
-                return survives(*entry, folder)
-            finally:
-                folders.put(folder)
-
-        for result in pool.map(one, chosen):
+    with tempfile.TemporaryDirectory(prefix="mutants-") as work:
+        first, *others = (Path(work) / str(number) for number in range(given.jobs))
+        _copy(first)
+        _import_libraries()
+        unchanged(sorted({test for _, tests in chosen for test in tests}), first)
+        for folder in others:
+            shutil.copytree(first, folder)
+        for result in _results(chosen, [first, *others]):
             totals[result.end] = totals.get(result.end, 0) + 1
             if result.end != "killed" or given.verbose:
                 print(f"{result.end}: {result.mutant}", flush=True)
@@ -289,7 +347,35 @@ def judged(chosen: Sequence[tuple[Mutant, Sequence[str]]], given: argparse.Names
     return int(set(totals) != {"killed"})
 
 
-def _copy(folder: Path) -> Path:
+def _results(chosen: Sequence[tuple[Mutant, Sequence[str]]], free: list[Path]) -> Iterator[Result]:
+    waiting, running = list(reversed(chosen)), list[Fork]()
+    while waiting or running:
+        while waiting and free:
+            mutant, tests = waiting.pop()
+            if tests:
+                running.append(Fork(mutant, tests, free.pop()))
+            else:
+                yield Result(mutant, "no test")
+        time.sleep(0.02)
+        for fork in list(running):
+            if result := fork.ended():
+                running.remove(fork)
+                free.append(fork.folder)
+                yield result
+
+
+def _import_libraries() -> None:
+    for plugin in entry_points(group="pytest11"):
+        if plugin.name != "ragbench":
+            plugin.load()
+    for name in LIBRARIES:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    if any(name.partition(".")[0] == "pytest_ragbench" for name in sys.modules):
+        raise SystemExit("the package itself is imported already: its mutants would not be seen")
+
+
+def _copy(folder: Path) -> None:
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, check=True,
@@ -298,7 +384,6 @@ def _copy(folder: Path) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
-    return folder
 
 
 def main() -> int:

@@ -19,8 +19,11 @@ _KEPT = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "RAGBENCH_TEST_POSTGRES")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Examples made by Hypothesis run unmeasured: twice as fast, and what they reach other tests reach too."""
-    if config.pluginmanager.hasplugin("_cov"):
+    """Examples made by Hypothesis run unmeasured: twice as fast, and what they reach other tests reach too.
+
+    Not so where it is asked which test reaches what (``benchmarks/mutants.py contexts``).
+    """
+    if config.pluginmanager.hasplugin("_cov") and not config.getoption("cov_context"):
         for item in items:
             if item.get_closest_marker("hypothesis"):
                 item.add_marker("no_cover")
