@@ -60,6 +60,20 @@ def imported(spec: str) -> Any:
     return found
 
 
+def required(module: str, extra: str, what: str) -> Any:
+    """The module of an optional dependency.
+
+    Raises
+    ------
+    UsageError
+        It is not installed; the message names the extra that brings it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UsageError(f"{what} needs {module}: pip install 'pytest-ragbench[{extra}]'") from None
+
+
 def did_you_mean(name: str, known: Iterable[str], others: str = "known") -> str:
     """The end of a message about a name that there isn't: the nearest one, or all that are known."""
     from difflib import get_close_matches

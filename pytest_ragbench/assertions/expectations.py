@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 
+from pytest_ragbench.assertions.answer_checks import CHECKS, OF_THE_QUESTION, bare
+from pytest_ragbench.assertions.expression import compiled
 from pytest_ragbench.assertions.failure import failure_text
-from pytest_ragbench.judge import local
+from pytest_ragbench.assertions.schemas import validator
+from pytest_ragbench.extensions import did_you_mean
+from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import QualityFailure, UsageError
-from pytest_ragbench.model.samples import RagSample, document_id
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.scoring.helper_spec import HelperSpec, helper
 from pytest_ragbench.text import is_blank
+from pytest_ragbench.text.identify import checked_code
 
 
 def as_list(value: Any) -> Any:
@@ -44,7 +57,7 @@ def _paths(found: dict[str, Any]) -> dict[str, Any]:
     for path in found:
         try:
             # Now, and not when the first answer has been paid for.
-            jmespath.compile(_bare(path))
+            jmespath.compile(bare(path))
         except JMESPathError as error:
             raise ValueError(f"{path!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from None
     return found
@@ -57,6 +70,66 @@ Texts = Annotated[
 ]
 Patterns = Annotated[Texts, AfterValidator(_patterns)]
 JsonPaths = Annotated[dict[str, Any], AfterValidator(_paths)]
+
+
+def _schema(value: Any) -> Any:
+    if not isinstance(value, bool) and not isinstance(value, Mapping):
+        raise ValueError("must be a JSON Schema (a mapping), or true for any JSON")
+    if value is False:
+        raise ValueError("false holds for no answer; not_regex and python say what JSON must not be")
+    try:
+        if value is not True and value != {}:
+            validator(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+def _language(code: str) -> str:
+    return code if code == OF_THE_QUESTION else checked_code(code.strip().casefold())
+
+
+def _expressions(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        compiled(text)
+    return texts
+
+
+Schema = Annotated[Any, PlainValidator(_schema, json_schema_input_type=bool | dict[str, Any])]
+Language = Annotated[str, AfterValidator(_language)]
+Expressions = Annotated[Texts, AfterValidator(_expressions)]
+
+
+class Similar(BaseModel):
+    """What an answer is similar to, by a metric that compares it with a reference and asks no judge."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    to: Texts = Field(description="Texts; one that the answer is similar to is enough.")
+    threshold: str = Field(default=">=0.8", coerce_numbers_to_str=True, description="Of the metric.")
+    metric: str = Field(
+        default="semantic_similarity", description="Also string_similarity, token_f1, rougeL, bleu ..."
+    )
+
+    @model_validator(mode="after")
+    def _measurable(self) -> Similar:
+        try:
+            known = find(self.metric)
+            if known.tasks or known.of == "set" or set(known.needs) != {"answer", "reference"}:
+                raise UsageError(f"{self.metric} does not compare an answer with a reference without a judge")
+            parse_threshold(self.threshold, known.scale)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+Similarity = Annotated[
+    Similar,
+    BeforeValidator(
+        lambda value: value if isinstance(value, (Mapping, Similar)) else {"to": value},
+        json_schema_input_type=str | list[str] | Similar,
+    ),
+]
 
 
 class Expectations(BaseModel):
@@ -91,6 +164,38 @@ class Expectations(BaseModel):
         default=None,
         description="JMESPath over the answer, which is JSON, and the value that is found there.",
     )
+    json_schema: Schema | None = Field(
+        default=None, description="The answer is JSON as this JSON Schema has it; true: any JSON."
+    )
+    language: Language | None = Field(
+        default=None,
+        description="The answer's language: en, ru, ja ..., or 'question' for that of the question.",
+    )
+    similar: Similarity | None = Field(
+        default=None, description="What the answer is similar to, or {to, threshold, metric}."
+    )
+    max_cost: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="US dollars that the answer may cost."
+    )
+    python: Expressions | None = Field(
+        default=None,
+        description="Expressions of one line that are true: len(answer) < 200. They run as your own code.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_names(cls, given: Any) -> Any:
+        """``contains-any`` is ``contains_any``, and ``contains_all`` is what ``contains`` means."""
+        if not isinstance(given, Mapping):
+            return given
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            name = str(key).replace("-", "_")
+            name = "contains" if name == "contains_all" else name
+            if name in found:
+                raise ValueError(f"{name} is given twice; contains and contains_all are one")
+            found[name] = value
+        return found
 
     def problems(self, sample: RagSample) -> list[str]:
         """What does not hold, a line each; empty where all does.
@@ -105,7 +210,7 @@ class Expectations(BaseModel):
             # All of them, not the first: who mends an answer wants to see everything.
             wanted = getattr(self, name)
             if wanted is not None:
-                found += _CHECKS[name](sample, wanted)
+                found += CHECKS[name](sample, wanted)
         return found
 
 
@@ -117,8 +222,8 @@ def assert_expected(sample: RagSample, **wanted: Any) -> None:
     ----------
     wanted
         Fields of :class:`Expectations`: ``contains``, ``contains_any``, ``not_contains``, ``equals``, ``regex``,
-        ``not_regex``, ``max_latency``, ``max_first_token`` (seconds), ``cites``, ``retrieves``, ``abstains``,
-        ``json_path``.
+        ``not_regex``, ``max_latency``, ``max_first_token`` (seconds), ``max_cost`` (US dollars), ``cites``,
+        ``retrieves``, ``abstains``, ``json_path``, ``json_schema``, ``language``, ``similar``, ``python``.
 
     Raises
     ------
@@ -141,156 +246,9 @@ def said(error: ValidationError) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        return f"unknown expectation {name!r}; known: {', '.join(Expectations.model_fields)}"
+        return f"unknown expectation {name!r}; {did_you_mean(name, Expectations.model_fields)}"
+    name = ".".join(str(part) for part in first["loc"])
     return f"{name}: {first['msg'].removeprefix('Value error, ')}"
 
-
-def _folded(text: str) -> str:
-    # People compare what they see, not code points and line breaks.
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def _answer(sample: RagSample, what: str) -> str:
-    if sample.answer is None:
-        raise UsageError(f"{what} for sample {sample.label} needs an answer, which it does not have")
-    return _composed(sample.answer)
-
-
-def _composed(text: str) -> str:
-    # An answer or a pattern typed on macOS may have its accents and Hangul decomposed.
-    return unicodedata.normalize("NFC", text)
-
-
-def _contains(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _folded(_answer(sample, "contains"))
-    yield from (f"the answer does not contain {text!r}" for text in wanted if _folded(text) not in answer)
-
-
-def _contains_any(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _folded(_answer(sample, "contains_any"))
-    if not any(_folded(text) in answer for text in wanted):
-        yield f"the answer contains none of {', '.join(map(repr, wanted))}"
-
-
-def _not_contains(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _folded(_answer(sample, "not_contains"))
-    yield from (f"the answer contains {text!r}" for text in wanted if _folded(text) in answer)
-
-
-def _equals(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _folded(_answer(sample, "equals"))
-    if answer not in map(_folded, wanted):
-        yield f"the answer is not {' or '.join(map(repr, wanted))}"
-
-
-def _regex(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _answer(sample, "regex")
-    # As it was written: a pattern says itself whether case counts.
-    missed = (text for text in wanted if not re.search(_composed(text), answer))
-    yield from (f"nothing in the answer matches {text!r}" for text in missed)
-
-
-def _not_regex(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _answer(sample, "not_regex")
-    for text in wanted:
-        if match := re.search(_composed(text), answer):
-            yield f"{match[0]!r} in the answer matches {text!r}"
-
-
-def _max_latency(sample: RagSample, wanted: float) -> Iterator[str]:
-    if sample.latency is None:
-        raise UsageError(f"max_latency for sample {sample.label} needs a latency, which was not measured")
-    if sample.latency > wanted:
-        yield f"the answer took {sample.latency:.2f} s, wanted at most {wanted:g} s{_how_measured(sample)}"
-
-
-def _max_first_token(sample: RagSample, wanted: float) -> Iterator[str]:
-    if sample.first_token is None:
-        raise UsageError(
-            f"max_first_token for sample {sample.label} needs a streamed answer, and this one came as a whole"
-        )
-    if sample.first_token > wanted:
-        took = f"the answer began after {sample.first_token:.2f} s"
-        yield f"{took}, wanted at most {wanted:g} s{_how_measured(sample)}"
-
-
-def _how_measured(sample: RagSample) -> str:
-    """What a reader has to know of a latency."""
-    said = [f"one of {sample.at_once} questions at a time"] if (sample.at_once or 1) > 1 else []
-    said += ["of a stored answer"] if sample.cached else []
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _ids(sample: RagSample, what: str) -> tuple[str, ...]:
-    if sample.context_ids is None:
-        raise UsageError(
-            f"{what} for sample {sample.label} needs ids of the chunks, which the reply does not have: "
-            "map them (rag.reply.context_ids)"
-        )
-    return tuple(sample.context_ids)
-
-
-def _cites(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    answer = _answer(sample, "cites")
-    ids = _ids(sample, "cites")
-    # [1], [1, 3] and 【2】: models cite chunks by rank.
-    numbers = {
-        int(number)
-        for group in re.findall(r"[\[【]([\d\s,;]+)[\]】]", answer)
-        for number in re.findall(r"\d+", group)
-    }
-    for name in map(document_id, wanted):
-        ranks = {place for place, id in enumerate(ids, start=1) if id == name}
-        # doc-1 must not be found in doc-12.
-        named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", answer)
-        if not named and not ranks & numbers:
-            where = "" if ranks else ", which was not retrieved"
-            yield f"the answer does not cite {name!r}{where}"
-
-
-def _retrieves(sample: RagSample, wanted: tuple[str, ...]) -> Iterator[str]:
-    ids = _ids(sample, "retrieves")
-    missed = (name for name in wanted if document_id(name) not in ids)
-    yield from (f"{name!r} is not among the retrieved chunks" for name in missed)
-
-
-def _abstains(sample: RagSample, wanted: bool) -> Iterator[str]:
-    if local.is_abstention(_answer(sample, "abstains")) != wanted:
-        yield "the answer does not decline to answer" if wanted else "the answer declines to answer"
-
-
-def _json_path(sample: RagSample, wanted: Mapping[str, Any]) -> Iterator[str]:
-    try:
-        data = json.loads(_answer(sample, "json_path"))
-    except ValueError as error:
-        yield f"the answer is not JSON: {error}"
-        return
-    for path, value in wanted.items():
-        found = jmespath.search(_bare(path), data)
-        # To Python True == 1, to JSON they are two values.
-        if found != value or isinstance(found, bool) != isinstance(value, bool):
-            has, should = (json.dumps(each, ensure_ascii=False) for each in (found, value))
-            yield f"at {path} the answer has {has}, wanted {should}"
-
-
-def _bare(path: str) -> str:
-    """Also takes the beginning that JSONPath has: ``$.price``."""
-    return path.removeprefix("$.") if path != "$" else "@"
-
-
-_CHECKS: dict[str, Any] = {
-    "contains": _contains,
-    "contains_any": _contains_any,
-    "not_contains": _not_contains,
-    "equals": _equals,
-    "regex": _regex,
-    "not_regex": _not_regex,
-    "max_latency": _max_latency,
-    "max_first_token": _max_first_token,
-    "cites": _cites,
-    "retrieves": _retrieves,
-    "abstains": _abstains,
-    "json_path": _json_path,
-}
 
 __all__ = ["Expectations", "assert_expected"]

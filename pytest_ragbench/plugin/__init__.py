@@ -104,8 +104,12 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if not file_path.name.endswith((".rag.yaml", ".rag.yml")):
+    if not file_path.name.endswith((".yaml", ".yml")):
         return None
+    if not file_path.name.endswith((".rag.yaml", ".rag.yml")):
+        from pytest_ragbench.plugin.misnamed import misnamed
+
+        return misnamed(file_path, parent)
     from pytest_ragbench.plugin.yaml_files import RagYamlFile
 
     return RagYamlFile.from_parent(parent, path=file_path)

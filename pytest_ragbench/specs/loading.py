@@ -15,7 +15,7 @@ from pytest_ragbench.assertions.expectations import Expectations
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.metrics.options import OptionError
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
-from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.samples import Location, Question, RagSample
 from pytest_ragbench.questions import ids
 from pytest_ragbench.questions.files import shown_name
 from pytest_ragbench.questions.loader import load_questions
@@ -26,6 +26,7 @@ from pytest_ragbench.questions.rows import Problems, Row, Source, Unreadable
 from pytest_ragbench.scoring import Wanted
 from pytest_ragbench.specs.limits import Limit, checked, limits
 from pytest_ragbench.specs.model import Expected, QuestionsFile, Suite, Test
+from pytest_ragbench.specs.promptfoo import from_promptfoo
 
 if TYPE_CHECKING:
     import yaml
@@ -148,6 +149,13 @@ class _Loader:
                 line = line_of(node)
         return line
 
+    def _here(self, *path: str | int) -> Location:
+        return Location(self.source.name, self.line(*path))
+
+    def _place_of(self, question: Question, *_: str) -> Location:
+        """Where a question is written: in this file, or in one of its own."""
+        return question.location or Location(self.source.name)
+
     def report(self, path: Sequence[str | int], message: str) -> None:
         self.source.report(self.line(*path), message)
 
@@ -180,7 +188,7 @@ class _Loader:
             test = test.model_copy(update={kind: tuple(checked)})
         for question in questions or ():
             for name, threshold in question.thresholds.items():
-                self._check_limit(Limit(name, threshold), partial(_line_in, question), over=False)
+                self._check_limit(Limit(name, threshold), partial(self._place_of, question), over=False)
         own = bool(expected or self._own_limits) or any(
             question.thresholds or question.should_abstain for question in questions or ()
         )
@@ -199,19 +207,19 @@ class _Loader:
         """A limit of a test, or of the defaults."""
         start = ("defaults",) if limit.in_defaults else where
         return self._check_limit(
-            limit, lambda *option: self.line(*start, kind, *limit.at, *option), over=kind == "over"
+            limit, lambda *option: self._here(*start, kind, *limit.at, *option), over=kind == "over"
         )
 
-    def _check_limit(self, limit: Limit, line: Callable[..., int], *, over: bool) -> Limit:
+    def _check_limit(self, limit: Limit, place: Callable[..., Location], *, over: bool) -> Limit:
         try:
             return checked(limit, over=over)
         except OptionError as error:
             if error.option:
-                self.source.report(line(error.option), str(error))
+                self.problems.add(place(error.option), str(error))
             else:
-                place = line()
-                cure = self._cure_of_block(place) if not limit.threshold else ""
-                self.source.report(place, f"threshold of {limit.metric}: {error}{cure}")
+                where = place()
+                cure = self._cure_of_block(where.line) if not limit.threshold else ""
+                self.problems.add(where, f"threshold of {limit.metric}: {error}{cure}")
         return limit
 
     def _cure_of_block(self, line: int) -> str:
@@ -259,7 +267,21 @@ class _Loader:
             # To the readers of question files `expect` is a column like any other.
             if "expect" in question.metadata:
                 expected[question.id] = self._expect(question.metadata["expect"], None, question)
+            if (asserted := question.metadata.get("assert")) is not None:
+                expected[question.id] = (*expected.get(question.id, ()), *self._promptfoo(asserted, question))
         return found, expected
+
+    def _promptfoo(self, asserted: Any, question: Question) -> tuple[Expectations, ...]:
+        """What the ``assert`` of a test of promptfoo's expects; its metrics become the question's own."""
+        try:
+            expected, own = from_promptfoo(asserted)
+        except ValueError as error:
+            self.problems.add(self._place_of(question), f"question {question.id}: assert: {error}")
+            return ()
+        place = partial(self._place_of, question)
+        if own:
+            self._own_limits[question.id] = tuple(self._check_limit(each, place, over=False) for each in own)
+        return self._expect(expected, None, question) if expected else ()
 
     def _from_file(self, given: Any) -> list[Question]:
         spec = QuestionsFile.model_validate(given if isinstance(given, Mapping) else {"file": given})
@@ -312,7 +334,7 @@ class _Loader:
             self.report(path, f"thresholds: {error}")
             return ()
         return tuple(
-            self._check_limit(limit, lambda *option, at=limit.at: self.line(*path, *at, *option), over=False)
+            self._check_limit(limit, lambda *option, at=limit.at: self._here(*path, *at, *option), over=False)
             for limit in own
         )
 
@@ -320,13 +342,19 @@ class _Loader:
         self, value: Any, path: tuple[str | int, ...] | None, question: Question
     ) -> tuple[Expectations, ...]:
         try:
-            return _EXPECTED.validate_python(value)
+            found = _EXPECTED.validate_python(value)
+            if path is None and any(part.python for part in found):
+                self.problems.add(
+                    self._place_of(question),
+                    "expect.python: a question file is data, whose code is not run; write it here",
+                )
+            return found
         except ValidationError as error:
             for problem in error.errors():
                 place, *inner = problem["loc"]
                 where = (*(path or ()), *([place] if isinstance(value, list) else []), *inner)
-                line = self.line(*where) if path is not None else _line_in(question)
-                self.source.report(line, _message({**problem, "loc": ("expect", *inner)}))
+                there = self._here(*where) if path is not None else self._place_of(question)
+                self.problems.add(there, _message({**problem, "loc": ("expect", *inner)}))
             return ()
 
     def _check_names(self, found: Sequence[Case]) -> None:
@@ -344,10 +372,6 @@ class _Loader:
 def _is_more(value: Any) -> bool:
     """Whether a question's threshold has options beside it."""
     return isinstance(value, (Mapping, list))
-
-
-def _line_in(question: Question | None, *_: str) -> int:
-    return question.location.line if question is not None and question.location is not None else 0
 
 
 def _message(problem: Mapping[str, Any]) -> str:

@@ -212,3 +212,17 @@ def test_abstains_beside_a_metric_of_answers_is_no_error(project: Project) -> No
     write(project, "questions: [On Mars?]\nexpect: {abstains: true}\nthresholds: {faithfulness: 0.5}\n",
           conftest_py=ANSWERS)  # fmt: skip
     project.run().assert_outcomes(passed=1)
+
+
+def test_a_file_without_rag_in_its_name_is_told_so(project: Project) -> None:
+    (project.path / "tests.yaml").write_text("questions: [q]\nthresholds: {rouge1: 0.5}\n")
+    (project.path / "support.yaml").write_text("tests:\n  - {questions: [q], expect: {contains: a}}\n")
+    (project.path / "test_data.yaml").write_text(
+        "questions:\n  - question: q\n    thresholds: {rouge1: 0.5}\n"
+    )
+    named = project.run("support.yaml", "--junitxml", "j.xml")
+    assert named.ret == 4
+    assert "rename it to support.rag.yaml" in named.stdout.str()
+    found = project.run()
+    assert "rename it to tests.rag.yaml" in found.stdout.str()
+    assert "test_data" not in found.stdout.str(), "a question file"
