@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pytest_ragbench.engine.counters import Counters
 from pytest_ragbench.model.errors import BudgetError
+from pytest_ragbench.money import dollars
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Budget:
             elif caps.tokens is not None and spent[_TOKENS] + tokens > caps.tokens:
                 reached = f"max_tokens {caps.tokens:,}"
             elif caps.cost is not None and spent[_COST] + cost > caps.cost:
-                reached = f"max_cost {caps.cost:g}"
+                reached = f"max_cost {dollars(caps.cost)}"
             before = list(spent)
             if reached is None:
                 more = (
@@ -81,7 +82,7 @@ class Budget:
         # Estimates of what is under way are mostly too high, so waiting often makes room.
         if patient and not self.known and self._may_fit(spent, tokens, cost):
             return False
-        used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, ${spent[_COST]:.4f}"
+        used = f"{spent[_CALLS]:,.0f} calls, {spent[_TOKENS]:,.0f} tokens, {dollars(spent[_COST])}"
         raise BudgetError(
             f"{what} was not asked: the run's budget does not allow for it ({reached}; used or under way: {used})",
             code="budget",

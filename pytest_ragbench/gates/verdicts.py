@@ -13,6 +13,7 @@ from pytest_ragbench.gates.observations import DESELECTED, NOT_REACHED, Key, Obs
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.report import GateOutcome, GateRecord
 from pytest_ragbench.model.thresholds import TOLERANCE
+from pytest_ragbench.money import dollars
 from pytest_ragbench.statistics.bounds import Bounds, mean_bounds
 from pytest_ragbench.statistics.paired import FEWEST, LEVEL, holm
 from pytest_ragbench.statistics.percentile import percentile
@@ -341,7 +342,7 @@ def _cost(rule: Rule, observed: Observations) -> Verdict:
         return Verdict(rule, "UNDECIDED", reason, broken=bool(observed.unpriced))
     value = math.fsum(observed.costs)
     passed = rule.threshold is not None and rule.threshold.met(value)
-    return Verdict(rule, "PASS" if passed else "FAIL", f"the judge took {value:.4f} US dollars", value=value)
+    return Verdict(rule, "PASS" if passed else "FAIL", f"the judge took {dollars(value)}", value=value)
 
 
 def _must_pass(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:

@@ -353,6 +353,10 @@ class SummaryRecord(Part):
     calls: Mapping[str, UsageRecord] = field(default_factory=dict)
     """by kind: `rag`, `judge`, `embedding`"""
     models: tuple[ModelUsage, ...] = ()
+    judges: tuple[str, ...] = ()
+    """who judged, as the scores say: a fixture may have named another than the settings"""
+    embedders: tuple[str, ...] = ()
+    """who embedded, as the scores say"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

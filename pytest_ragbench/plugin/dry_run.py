@@ -14,6 +14,7 @@ from pytest_ragbench.engine.inventory import StoreError, inventory_of
 from pytest_ragbench.engine.prices import prices_of
 from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.money import dollars
 from pytest_ragbench.plan.forecast import Forecast, Judges, UpcomingTest
 from pytest_ragbench.plugin.preflight import expected_calls
 from pytest_ragbench.plugin.upcoming import fixture_value, is_skipped, plan_of, questions_of, sample_fixture
@@ -126,7 +127,7 @@ class DryRun:
             if price is not None:
                 spent = count * price.of(prompt, completion)
                 cost += spent
-                told += f", about ${spent:.4f}"
+                told += f", about {dollars(spent)}"
             else:
                 unpriced = True
                 told += ", price not known"
@@ -138,7 +139,7 @@ class DryRun:
             yield f"embedder {embedder}: {', '.join(sorted(forecast.embedded))}" + (
                 ": computed here, no calls" if embedder == "local" else ", in batches"
             )
-        yield f"in all: {_counted(calls, 'call')}, about {tokens:,.0f} tokens, about ${cost:.4f}" + (
+        yield f"in all: {_counted(calls, 'call')}, about {tokens:,.0f} tokens, about {dollars(cost)}" + (
             " and what has no known price" if unpriced else ""
         )
         if forecast.perhaps:
@@ -153,13 +154,13 @@ class DryRun:
 
     def _over(self, calls: int, tokens: float, cost: float) -> Iterator[str]:
         budget = self._state.settings.budget
-        for name, cap, needed in (
-            ("max_calls", budget.max_calls, calls),
-            ("max_tokens", budget.max_tokens, tokens),
-            ("max_cost", budget.max_cost, cost),
+        for name, cap, needed, shown in (
+            ("max_calls", budget.max_calls, calls, f"{budget.max_calls:,}" if budget.max_calls else "0"),
+            ("max_tokens", budget.max_tokens, tokens, f"{budget.max_tokens:,}" if budget.max_tokens else "0"),
+            ("max_cost", budget.max_cost, cost, dollars(budget.max_cost)),
         ):
             if cap is not None and needed > cap:
-                yield f"that is more than the budget allows: {name} is {cap:,}"
+                yield f"that is more than the budget allows: {name} is {shown}"
 
     def _tokens_of(self, judge: str) -> tuple[tuple[float, float], str]:
         """Prompt and completion tokens of a call, and where that is from."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.layout import cut
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def status(done: int, total: int, live: Live, elapsed: float) -> str:
     parts += [f"{live.calls:.0f} calls sent"] if live.calls else []
     parts += [f"{live.out} under way"] if live.out else []
     parts += [f"{live.stored:.0f} stored"] if live.stored else []
-    parts += [f"${live.cost:.4f}"] if live.cost else []
+    parts += [dollars(live.cost)] if live.cost else []
     if done and total > done:
         minutes, seconds = divmod(int(elapsed / done * (total - done)), 60)
         parts.append(f"about {minutes}:{seconds:02} left")

@@ -282,7 +282,7 @@ class RunState:
         if not self.is_configured:
             return []
         try:
-            return [f"ragbench: {self.describe()}"]
+            return [f"ragbench: {self.describe()} (as configured)"]
         except RagbenchError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -305,8 +305,10 @@ class RunState:
             return True
         return self.settings.junit_properties
 
-    def describe(self) -> str:
-        """Judge, embedder, service and store in one line."""
+    def describe(self, judges: Sequence[str] = (), embedders: Sequence[str] = ()) -> str:
+        """Judge, embedder, service and store in one line: those that were used where they are given, which a fixture
+        may have named, else as configured.
+        """
         from pytest_ragbench import building
         from pytest_ragbench.model.redis_url import shown as store_shown
 
@@ -315,7 +317,10 @@ class RunState:
         shown = (
             "off" if store is None else store_shown(str(store)) if settings.store else "in the pytest cache"
         )
-        parts = [f"judge {self._judge_name()}", f"embedder {settings.embedder or 'local'}"]
+        parts = [
+            f"judge{'s' * (len(judges) > 1)} {', '.join(judges) or self._judge_name()}",
+            f"embedder{'s' * (len(embedders) > 1)} {', '.join(embedders) or settings.embedder or 'local'}",
+        ]
         parts += [f"service {_shown(settings.rag.url)}"] if settings.rag.url else []
         parts.append(f"store {shown}")
         parts += [f"replayed from {settings.replay}"] if settings.replay else []

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
-from pytest_ragbench.report.usage import dollars
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10

@@ -18,8 +18,9 @@ from pytest_ragbench.model.report import (
     TestRecord,
 )
 from pytest_ragbench.model.thresholds import Direction, Scale
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.layout import aligned, cut
-from pytest_ragbench.report.usage import UsageSums, add_usage, dollars, usage_records
+from pytest_ragbench.report.usage import UsageSums, add_usage, usage_records
 
 if TYPE_CHECKING:
     from pytest_ragbench.metrics.registry import Metric
@@ -125,6 +126,8 @@ class Summary:
         self.outcomes: Counter[str] = Counter()
         self.usage: dict[str, dict[str, Any]] = {}
         self.worst: list[Worst] = []
+        self._judges: dict[str, None] = {}
+        self._embedders: dict[str, None] = {}
 
     def add(self, result: TestRecord) -> None:
         kind, outcome = result.kind, result.outcome
@@ -134,6 +137,18 @@ class Summary:
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
         for score in result.scores:
             self.rows.setdefault(score.metric, Row(score.metric, score.tier)).add(score)
+            for names, told in ((self._judges, score.judge), (self._embedders, score.embedder)):
+                names.update(dict.fromkeys(told.split(", ") if told else ()))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Who judged."""
+        return tuple(sorted(self._judges))
+
+    @property
+    def embedders(self) -> tuple[str, ...]:
+        """Who embedded."""
+        return tuple(sorted(self._embedders))
 
     @property
     def has_results(self) -> bool:
@@ -194,6 +209,8 @@ class Summary:
             ),
             calls=calls,
             models=models,
+            judges=self.judges,
+            embedders=self.embedders,
         )
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from pytest_ragbench.model.report import CallSums, ModelUsage, SummaryRecord, UsageRecord
+from pytest_ragbench.money import dollars
 from pytest_ragbench.statistics.percentile import percentile
 
 UsageSums = Mapping[str, Mapping[str, Any]]
@@ -106,10 +107,3 @@ def _calls(entries: Mapping[str, Any]) -> str:
     if latencies:
         parts.append(f"p50 {percentile(latencies, 0.5):.2f} s, p95 {percentile(latencies, 0.95):.2f} s")
     return ", ".join(parts)
-
-
-def dollars(cost: float | None) -> str:
-    """An amount with as many digits as it takes; ``-`` where none is known."""
-    if not cost:
-        return "-" if cost is None else "$0"
-    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.01 else f"${cost:.6f}"

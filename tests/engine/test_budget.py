@@ -108,7 +108,7 @@ def test_cost(make_engine: Callable[..., Engine]) -> None:
     got = engine.wait(fetched(engine, asking(service, "a")))
     assert got.usage.cost == pytest.approx(0.00003)
     engine.wait(fetched(engine, asking(service, "b")))
-    with pytest.raises(BudgetError, match="max_cost 5e-05"):
+    with pytest.raises(BudgetError, match=r"max_cost \$0\.00005"):
         engine.wait(fetched(engine, asking(service, "c")))
     page = engine.usage()["judge p:m"]
     assert (page["calls"], page["cost"]) == (2, pytest.approx(0.00006))

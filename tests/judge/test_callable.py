@@ -351,7 +351,7 @@ def test_a_budget_in_dollars_holds_for_a_function(make_engine: Callable[..., Eng
     errors = [each for each in found if isinstance(each, BudgetError)]
     # $0.002 each; the next is put aside at the dearest price that is configured, ten times as much.
     assert len(calls) == 30 - len(errors) == 16
-    assert "max_cost 0.05" in str(errors[0])
+    assert "max_cost $0.05" in str(errors[0])
 
 
 @pytest.mark.parametrize("reply", [TOLD, TEXT], ids=["with usage", "without"])

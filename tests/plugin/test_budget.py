@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ragbench.money import dollars
 from tests.plugin.conftest import Project
 from tests.plugin.test_llm_judge import N, bot, honest, run  # noqa: F401 - bot is a fixture
 from tests.servers.openai_server import OpenAIServer, error
@@ -40,7 +41,7 @@ def test_what_it_cost_and_what_the_store_saved(
         toml.write(PRICES)
     tokens: list[int] = []
     with OpenAIServer(honest) as server:
-        for told in (f"cost: ${12 * 140e-6:.6f}", f"cost: $0, the store saved ${12 * 140e-6:.6f}"):
+        for told in (f"cost: {dollars(12 * 140e-6)}", f"cost: $0, the store saved {dollars(12 * 140e-6)}"):
             result = run(bot, server, monkeypatch, "-n", "2")
             result.stdout.fnmatch_lines(["tier*missed*", told])
             tokens.append(bot.report()["summary"]["metrics"][0]["tokens"])
@@ -87,10 +88,10 @@ def test_a_dry_run_says_what_a_run_would_ask_and_asks_nothing(
             "*RAG dry run: nothing was asked*",
             f"rag: {N} calls",  # the other tests have the same questions
             f"judge openai:gpt-4o-mini: {3 * N} calls, about {3 * N * 120:,} tokens (as the calls in the store), "
-            f"about ${3 * N * 140e-6:.4f}",
+            f"about {dollars(3 * N * 140e-6)}",
             f"  faithfulness: {2 * N} calls",
             f"  faithfulness_holistic: {N} calls",
-            f"in all: {4 * N} calls, about {3 * N * 120:,} tokens, about ${3 * N * 140e-6:.4f}",
+            f"in all: {4 * N} calls, about {3 * N * 120:,} tokens, about {dollars(3 * N * 140e-6)}",
             f"not known before they run: the metrics of {N} tests, such as test_more.py::test_by_reply*",
             "that is more than the budget allows: max_calls is 3",
         ]

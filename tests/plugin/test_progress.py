@@ -26,7 +26,7 @@ def test_the_status_in_words() -> None:
         "judge gpt": {"calls": 4},
     }
     assert status(12, 100, summed(books, 8), 10.0) == (
-        "12/100 tests, 34 calls sent, 8 under way, 5 stored, $0.0100, about 1:13 left"
+        "12/100 tests, 34 calls sent, 8 under way, 5 stored, $0.01, about 1:13 left"
     )
     assert status(0, 3, Live(), 1.0) == "0/3 tests"
 

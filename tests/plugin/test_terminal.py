@@ -32,3 +32,64 @@ def test_a_narrow_terminal_and_evidence_of_passing_questions(
     assert all(wcswidth(line) <= 40 for line in head)
     assert head[-1].startswith("    [レシート] 返品には")
     assert "\x1b" not in text
+
+
+GRADES = """\
+import pytest
+import pytest_ragbench as rb
+
+@pytest.fixture
+def judge():
+    def own(messages):
+        return '{"answer_correctness": 0.9, "groundedness": 0.2, "error_message": "no such price"}'
+    return own
+
+@pytest.fixture
+def embedder():
+    return lambda texts: [[1.0, len(text)] for text in texts]
+
+SAMPLE = rb.RagSample("What is it?", "It is 5 euros.", ["It is 7 euros."], id="q1", reference="7 euros.")
+
+def test_grade():
+    rb.assert_search_rag(SAMPLE, answer_correctness=">=0.7")
+
+def test_near():
+    rb.assert_metric("semantic_similarity", SAMPLE, ">=0.1")
+
+def test_grades():
+    rb.assert_search_rag(SAMPLE)
+"""
+
+
+def test_who_was_used_and_no_message_beside_what_passes(project: Project, both: list[str]) -> None:
+    project.write(test_a_py=GRADES, ragbench_toml='judge = "local"\n')
+    result = project.run(
+        "--junitxml=j.xml",
+        "--ragbench-json=out.json",
+        "--ragbench-html=out.html",
+        "--ragbench-verbose",
+        *both,
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    text = result.stdout.str()
+    # The header comes before any fixture; the closing block knows who gave the scores.
+    assert "ragbench: judge local, embedder local, store in the pytest cache (as configured)" in text
+    closing = text.partition("= RAG quality =")[2]
+    [used] = [line for line in closing.splitlines() if line.startswith("judge own, embedder ")]
+    assert "embedder local" not in used
+    report = project.report()
+    assert report["summary"]["judges"] == ["own"]
+    page = (project.path / "out.html").read_text(encoding="utf-8")
+    assert "used: judge own" in page
+    scores = [score for record in report["results"] for score in record["scores"]]
+    told = {
+        (score["metric"], score["passed"]): score.get("reason", "") + score.get("error_message", "")
+        for score in scores
+    }
+    assert told["search_rag_answer_correctness", True] == ""
+    assert "no such price" in told["search_rag_groundedness", False]
+    # Of the three grades one failed: its message is the only one in JUnit and on the terminal.
+    junit = (project.path / "j.xml").read_text(encoding="utf-8")
+    assert junit.count('message="groundedness 0.20, wanted &gt;=0.7: no such price"') == 1
+    assert "answer_correctness 0.90, wanted >=0.7: no such price" not in text
+    assert "no such price" not in text.partition("passing questions")[2].partition("= RAG quality =")[0]

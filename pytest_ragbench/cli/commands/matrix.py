@@ -12,11 +12,11 @@ from pytest_ragbench.clean import clean
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.earlier import find_report
 from pytest_ragbench.report.html.matrix import write_matrix
 from pytest_ragbench.report.layout import aligned, cut
 from pytest_ragbench.report.matrix import Cell, Matrix, matrix_of
-from pytest_ragbench.report.usage import dollars
 
 
 @click.command()

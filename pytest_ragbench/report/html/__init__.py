@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
@@ -28,7 +29,6 @@ from pytest_ragbench.report.html.rows import (
     set_scores,
     worst,
 )
-from pytest_ragbench.report.usage import dollars
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (
@@ -128,6 +128,8 @@ def html_report(
     started = datetime.fromtimestamp(report.run.started, UTC)
     return template("report.html.j2").render(
         lang="en",
+        dollars=dollars,
+        used=_used(report),
         report=report,
         policy=policy(script, css),
         css=Markup(css),  # noqa: S704 - the package's own file
@@ -227,3 +229,11 @@ def _trend(reports: Sequence[RunReport]) -> dict[str, Any] | None:
 def _explained(found: Sequence[Figure], lang: str) -> dict[str, str]:
     told = {figure.metric: explanation(figure.metric, lang) for figure in found}
     return {metric: text for metric, text in told.items() if text}
+
+
+def _used(report: RunReport) -> str:
+    """Judges and embedders that gave scores, where the settings name others."""
+    summary = report.summary
+    kinds = (("judge", summary.judges), ("embedder", summary.embedders)) if summary is not None else ()
+    told = [f"{kind} {', '.join(names)}" for kind, names in kinds if names]
+    return ", ".join(each for each in told if each not in report.run.settings)

@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.matrix import Cell, Line, Matrix
-from pytest_ragbench.report.usage import dollars
 from pytest_ragbench.text import is_unspaced
 
 _PIECES = re.compile(r"\w+|\s+|[^\w\s]")

@@ -20,6 +20,14 @@ function h(tag, props, ...children) {
 
 const fill = (node, ...children) => node.replaceChildren(...children.flat(Infinity).filter((child) => child));
 const shown = (value, digits = 3) => (value === undefined || value === null ? "–" : value.toFixed(digits));
+// As money.py writes it.
+function dollars(cost) {
+  if (!cost) return "$0";
+  if (cost >= 1) return "$" + cost.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  const digits = cost >= 0.01 ? 4 : Math.min(100, Math.max(6, 1 - Math.floor(Math.log10(cost))));
+  const [whole, part] = cost.toFixed(digits).split(".");
+  return `$${whole}.${part.replace(/0+$/, "").padEnd(2, "0")}`;
+}
 const pill = (name) => h("span", { class: "pill " + name }, name);
 const say = (text) => { byId("said").textContent = text; };
 const folded = (text) => text.normalize("NFKC").toLocaleLowerCase();

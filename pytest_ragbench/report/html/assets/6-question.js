@@ -68,7 +68,7 @@ function scoreBlock(row, score, scorePlace) {
   const verdict = score.value === undefined ? h("span", { class: "pill error" }, "no score")
     : typeof score.passed === "boolean" && h("span", { class: "pill " + (score.passed ? "passed" : "failed") }, score.passed ? "passed" : "missed");
   const asked = score.judge && [score.judge, `${score.votes || 1} vote${(score.votes || 1) === 1 ? "" : "s"}`,
-    score.cached ? "stored reply" : `${shown(score.duration || 0, 2)} s`, tokens ? `${tokens} tokens` : "", usage.cost !== undefined ? `$${shown(usage.cost, 5)}` : ""].filter(Boolean).join(", ");
+    score.cached ? "stored reply" : `${shown(score.duration || 0, 2)} s`, tokens ? `${tokens} tokens` : "", usage.cost !== undefined ? dollars(usage.cost) : ""].filter(Boolean).join(", ");
   return h("div", { class: "score" },
     h("div", { class: "head" }, h("h3", {}, score.metric), h("strong", {}, shown(score.value)), score.threshold && h("span", { class: "dim" }, "wanted " + score.threshold),
       verdict, score.band && pill(score.band), (row.tests || []).length > 1 && h("span", { class: "dim" }, score.test)),
@@ -119,7 +119,7 @@ function drawQuestion(place) {
         ["first token after", row.first_token === undefined ? "" : `${shown(row.first_token, 2)} s`],
         ["asked at a time", row.at_once > 1 ? row.at_once : ""],
         ["trace", row.trace_id && (DATA.trace_url ? h("a", { href: DATA.trace_url.replace("{trace_id}", row.trace_id), rel: "noreferrer" }, row.trace_id) : row.trace_id)],
-        ["judge and embedder took", taken ? `${shown(taken, 2)} s` : ""], ["judge cost", cost ? `$${shown(cost, 5)}` : ""]]),
+        ["judge and embedder took", taken ? `${shown(taken, 2)} s` : ""], ["judge cost", cost ? dollars(cost) : ""]]),
       (row.tests || []).map((test) => h("p", {}, pill(test.outcome), " ", test.test, test.message && h("span", { class: "text" }, ": " + test.message)))),
     h("section", { class: "card" }, h("div", { class: "pair" },
       h("div", {}, h("h2", {}, "Answer"), row.answer === undefined ? h("p", { class: "dim" }, "none") : h("div", { class: "text" }, row.answer === "" ? "(empty)" : marked(row.answer, claims))),
