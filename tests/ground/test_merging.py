@@ -203,13 +203,13 @@ def test_what_is_said_of_all_scores_is_said_anew() -> None:
         return made
 
     said = (
-        "mrr >=0.8 asks for all claims of {0} of {0} questions; {0} failed by one: "
+        "mrr >=0.8 asks for all claims of {0} of {0} {1}; {0} failed by one: "
         "with 2 claims a score can only be 0, 0.5 or 1"
     )
     gate = {"gate": "mrr >= 0.9", "metric": "mrr", "verdict": "UNDECIDED", "reason": "too few"}
-    warned = [said.format(1), "gate mrr >= 0.9: undecided: too few", "the store is full"]
+    warned = [said.format(1, "question"), "gate mrr >= 0.9: undecided: too few", "the store is full"]
     both = [shard(name, 1.0, claims(name), warnings=warned, gates=[gate]) for name in ("a", "b")]
-    assert merge(both)["warnings"] == ["the store is full", said.format(2)]
+    assert merge(both)["warnings"] == ["the store is full", said.format(2, "questions")]
 
 
 @settings(max_examples=20)

@@ -23,6 +23,7 @@ ROOMS = (
     "statistics",
     "secrets",
     "clean",
+    "money",
     "extensions",
     "languages",
     "options",
