@@ -10,6 +10,9 @@ from pytest_ragbench.model.report import RunReport, TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.markdown import github_annotations, markdown_report
 
+MAX_BYTES = 2**20
+"""GitHub shows no summary of a step at all that is longer."""
+
 
 class GithubSummary:
     """Adds the run to the file of the job's page; its lines are annotations."""
@@ -28,10 +31,21 @@ class GithubSummary:
             return []
         if self._path.name:
             try:
-                with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(markdown_report(run))
+                written = self._path.stat().st_size if self._path.exists() else 0
+                with self._path.open("ab") as file:
+                    file.write(_fitting(markdown_report(run), MAX_BYTES - written))
             except OSError as error:
                 raise UsageError(
                     f"GITHUB_STEP_SUMMARY {self._path}: can't be written: {error.strerror}"
                 ) from None
         return list(github_annotations(run))
+
+
+def _fitting(text: str, room: int) -> bytes:
+    """As many lines as there is room for, and that there were more."""
+    whole = text.encode("utf-8", "backslashreplace")
+    if len(whole) <= room:
+        return whole
+    note = b"\n\nThe rest is left out: GitHub shows no more than 1 MiB.\n"
+    kept = whole[: max(0, room - len(note))].rpartition(b"\n")[0]
+    return kept + note if kept else b""

@@ -11,7 +11,7 @@ from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.formats import ReportContext
-from pytest_ragbench.report.html.rows import about_one_question, rows_of, worst
+from pytest_ragbench.report.html.rows import Row, about_one_question, rows_of, worst
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10
@@ -67,9 +67,7 @@ def markdown_report(report: RunReport) -> str:
     if bad:
         parts += ["", f"### The worst of {len(rows)} questions", ""]
     for row in bad:
-        said = next((test.message for test in row.tests if test.message), None)
-        said = said or next((score.reason for _, score in row.scores if score.passed is False), "")
-        parts.append(f"- **{_text(row.sample.question, 200)}** — {_text(said, 300)}")
+        parts += _worst(row)
     # Without a known price there is nothing to say, and $0 would be wrong.
     spent = [entry.cost for entry in report.summary.calls.values() if entry.cost] if report.summary else []
     if spent:
@@ -114,15 +112,41 @@ def _command(text: str, *, in_field: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if in_field else text
 
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
+def _worst(row: Row) -> Iterator[str]:
+    """A question that went wrong: where it is written, what is wrong, what was answered and what should have been."""
+    sample = row.sample
+    where = (
+        f" ({_text(f'{sample.file}:{sample.line}' if sample.line else sample.file, 200)})"
+        if sample.file
+        else ""
+    )
+    yield f"- **{_text(sample.question, 200) or '(empty)'}**{where}"
+    missed = [score for _, score in row.scores if score.passed is False]
+    said = next((test.message for test in row.tests if test.message), None)
+    said = said or next((score.reason for score in missed), "")
+    yield f"  - {_text(said, 300)}" if said else "  - no message"
+    claim = next((finding for score in missed for finding in score.evidence if finding.ok is False), None)
+    if claim is not None:
+        because = f" — {_text(claim.reason, 200)}" if claim.reason else ""
+        yield f"  - ✗ {_text(claim.text, 300)}{because}"
+    if sample.answer is not None:
+        yield f"  - answer: {_text(sample.answer, 500) or '(empty)'}"
+    if sample.reference is not None:
+        yield f"  - reference: {_text(sample.reference, 500)}"
+
+
+# What begins markup inside a line, and nothing else, since the source is read as well as the page. An underscore
+# within a word begins nothing.
+_SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
+# An empty tag inside: nothing becomes a link, a mention or a formula, and what is copied from the page is the text.
+_BROKEN_UP = re.compile(r"(?<=:)(?=//)|(?<=@)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 
 
 def _text(text: str, limit: int) -> str:
-    """A string of the run that Markdown and HTML take for nothing but text."""
-    line = _SPECIAL.sub(r"\\\1", one_line(text, limit))
+    """A string of the run that GitHub's Markdown, and HTML, take for nothing but text."""
+    line = _SPECIAL.sub(r"\\\g<0>", one_line(text, limit))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # No link, and nobody is called.
-    return line.replace("://", ":&#8203;//").replace("@", "&#64;")
+    return _BROKEN_UP.sub("<span></span>", line).replace("$", "<span>$</span>")
 
 
 def _number(value: float | None) -> str:
