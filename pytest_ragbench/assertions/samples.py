@@ -238,8 +238,8 @@ def assert_search_rag(
     for name, limit in prepared.part_limits.items():
         value = found.details.get(name, found.value)
         grade = replace(found, metric=f"search_rag_{name}", value=value)
-        # The judge's message is about what is wrong, and nothing is with a grade that passes.
-        if limit.met(value):
+        # The judge's message is about the main fault: that of the lower grade, unless it passes.
+        if limit.met(value) or (found.error_message and value > found.value):
             grade = replace(grade, reason="", error_message="")
         elif not found.error_message:
             grade = replace(grade, reason="the judge gave no message")

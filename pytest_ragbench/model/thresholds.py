@@ -68,6 +68,7 @@ class Threshold:
         # 17 digits tell any two floats apart.
         for digits in range(2, 17):
             text = f"{value:.{digits}f}"
+            text = text.removeprefix("-") if float(text) == 0 else text
             if self.met(float(text)) == self.met(value) and all(
                 float(text) != limit or abs(value - limit) <= TOLERANCE for limit in limits
             ):

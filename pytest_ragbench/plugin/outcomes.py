@@ -216,7 +216,9 @@ def _tidy(
     native = isinstance(last, ReprEntryNative)  # --tb=native: one entry for all frames, and for all causes
     if last is None or hidden or native or last.style == _UNREAD or _is_ours(where):
         frames = _frames(raised, item) if native and not hidden else []
-        lines = [*frames, *(f"E   {line}\n" for line in said.splitlines())]
+        columns = item.config.stash[STATE].columns
+        told = [f"E   {part}" for line in said.splitlines() for part in _wrapped(line, columns - 4)]
+        lines = [*frames, *(f"{line}\n" for line in told)]
         crash = ReprFileLocation(crash.path, crash.lineno, headline)
         plain_traceback = ReprTraceback([ReprEntryNative(lines)], None, style="native")
         report.longrepr = ExceptionChainRepr([(plain_traceback, crash, None)])
@@ -224,12 +226,38 @@ def _tidy(
     crash.message = headline
     if isinstance(longrepr, ExceptionChainRepr):
         longrepr.chain = longrepr.chain[-1:]
-    last.lines[:] = [
+    cleaned = [
         clean(line).replace(name, "" if kind == "quality" else f"{type(error).__name__}: ", 1)
         for line in last.lines
     ]
+    last.lines[:] = _fitted(cleaned, item.config.stash[STATE].columns)
     if last.reprfileloc is not None and kind != "quality":
         last.reprfileloc.message = type(error).__name__
+
+
+_LABELS = 13
+"""Cells of the column of labels in the evidence: question, answer, claims ..."""
+_MARKS = ("✓", "✗", "·", "?", "[")
+"""What a claim or a chunk begins with, behind the labels."""
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    from pytest_ragbench.report.layout import wrapped
+
+    indent = _LABELS if line.startswith("  ") else 2
+    indent += 2 * (line[_LABELS : _LABELS + 1] in _MARKS and indent == _LABELS)
+    return wrapped(line, max(width, 2 * _LABELS), indent)
+
+
+def _fitted(lines: Sequence[str], columns: int) -> list[str]:
+    """Lines of pytest's, of which those of the error (with an E in front) are broken where they are too long."""
+    marked = next((line for line in lines if line.startswith("E ")), "")
+    margin = len(marked) - len(marked[1:].lstrip())
+    return [
+        line[:margin] + part
+        for line in lines
+        for part in (_wrapped(line[margin:], columns - margin) if line.startswith("E ") else [line[margin:]])
+    ]
 
 
 def _frames(raised: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> list[str]:

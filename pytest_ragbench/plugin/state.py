@@ -305,6 +305,14 @@ class RunState:
             return True
         return self.settings.junit_properties
 
+    @cached_property
+    def columns(self) -> int:
+        """Cells of a line of the terminal that shows the run (``COLUMNS`` where it is set, 80 without a terminal)."""
+        if self._worker is not None:
+            return int(self._worker["ragbench_columns"])
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        return int(reporter._tw.fullwidth) if reporter is not None else shutil.get_terminal_size().columns
+
     def describe(self, judges: Sequence[str] = (), embedders: Sequence[str] = ()) -> str:
         """Judge, embedder, service and store in one line: those that were used where they are given, which a fixture
         may have named, else as configured.

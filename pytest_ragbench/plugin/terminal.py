@@ -9,7 +9,7 @@ import pytest
 
 from pytest_ragbench.clean import clean
 from pytest_ragbench.metrics.registry import TIERS
-from pytest_ragbench.report.layout import cut
+from pytest_ragbench.report.layout import cut, wrapped
 from pytest_ragbench.report.summary import Summary, table
 from pytest_ragbench.report.usage import call_lines
 
@@ -42,7 +42,8 @@ def show_summary(out: pytest.TerminalReporter, summary: Summary, notes: Sequence
             out.line(which)
     out.line(summary.outcome_line())
     for line in [*call_lines(summary.usage), *notes]:
-        out.line(line)
+        for part in wrapped(line, columns, 2):
+            out.line(part)
 
 
 def _line(out: pytest.TerminalReporter, line: str) -> None:
@@ -64,7 +65,8 @@ def show_evidence(out: pytest.TerminalReporter, evidence: Sequence[tuple[str, st
     for nodeid, text in evidence:
         out.line(nodeid, bold=True)
         for line in text.splitlines():
-            out.line(line)
+            for part in wrapped(line, out._tw.fullwidth, 13 if line.startswith("  ") else 2):
+                out.line(part)
 
 
 _VERDICTS = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}
@@ -75,7 +77,8 @@ _LONGEST = 800
 def show_opinions(out: pytest.TerminalReporter, opinions: Opinions) -> None:
     """What votes and judges disagreed on."""
     for line in opinions.lines():
-        out.line(line)
+        for part in wrapped(line, out._tw.fullwidth, 2):
+            out.line(part)
 
 
 def show_gates(out: pytest.TerminalReporter, gates: RunGates) -> None:

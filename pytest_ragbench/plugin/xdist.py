@@ -61,6 +61,7 @@ class XdistHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["ragbench_run_id"] = self.state.run_id
+        node.workerinput["ragbench_columns"] = self.state.columns
         node.workerinput["ragbench_loaded"] = self.state.is_loaded
         # A worker can't see it: xdist sets its own ``dist`` to "no".
         node.workerinput["ragbench_steals"] = node.config.getoption("dist", "") == "worksteal"

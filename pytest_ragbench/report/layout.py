@@ -35,6 +35,39 @@ def cut(text: str, width: int) -> str:
     return kept.rstrip() + "…"
 
 
+def wrapped(text: str, width: int, indent: int) -> list[str]:
+    """One line of text as lines of at most ``width`` cells, broken at spaces where there are any; all but the first
+    are indented by ``indent`` spaces.
+    """
+    if cells(text) <= width:
+        return [text]
+    lines: list[str] = []
+    rest, space = text, ""
+    while cells(space + rest) > width:
+        kept = _fitting(rest, max(2, width - len(space)))
+        # Not in the indentation of the line itself, and not for a word that would leave most of the line empty.
+        place = kept.rfind(" ")
+        if rest[len(kept)] != " " and place > len(kept) // 2:
+            kept = kept[:place]
+        lines.append((space + kept).rstrip())
+        rest, space = rest[len(kept) :].lstrip(), " " * indent
+    return [*lines, space + rest] if rest else lines
+
+
+def _fitting(text: str, width: int) -> str:
+    """The beginning of ``text``, of at most ``width`` cells and at least one character."""
+    if text.isascii():
+        return text[:width]
+    from wcwidth import wcwidth
+
+    room = width
+    for place, letter in enumerate(text):
+        room -= max(0, wcwidth(letter))
+        if room < 0:
+            return text[: max(1, place)]
+    return text
+
+
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """``text`` filled up with spaces to ``width`` cells."""
     space = " " * max(0, width - cells(text))

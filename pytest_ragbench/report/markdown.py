@@ -135,22 +135,23 @@ def _worst(row: Row) -> Iterator[str]:
         yield f"  - reference: {_text(sample.reference, 500)}"
 
 
-# What begins markup inside a line, and nothing else, since the source is read as well as the page. An underscore
-# within a word begins nothing.
+# What begins markup, and nothing else, since the source is read as well as the page. An underscore within a word
+# begins nothing.
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
-# An empty tag inside: nothing becomes a link, a mention or a formula, and what is copied from the page is the text.
-_BROKEN_UP = re.compile(r"(?<=:)(?=//)|(?<=@)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+_AT_START = re.compile(r"^(?=[-+](?:\s|$)|#{1,6}(?:\s|$)|>|=+$|-{3})|^(\d{1,9})(?=[.)](?:\s|$))")
+# An empty tag behind them: nothing becomes a link, a mention or a formula, and what is copied is the text.
+_BROKEN_UP = re.compile(r"(?<!\w)@|@(?=[\w-]+\.)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
 def _text(text: str, limit: int) -> str:
     """A string of the run that GitHub's Markdown, and HTML, take for nothing but text."""
-    line = _SPECIAL.sub(r"\\\g<0>", one_line(text, limit))
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _BROKEN_UP.sub("<span></span>", line).replace("$", "<span>$</span>")
+    line = _AT_START.sub(r"\1\\", _SPECIAL.sub(r"\\\g<0>", one_line(text, limit)))
+    line = line.replace("&", "&amp;").replace("<", "&lt;")
+    return _BROKEN_UP.sub(r"\g<0><span></span>", line).replace("$", "<span>$</span>")
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else f"{round(value, 3) + 0.0:.3f}"  # no -0.000
 
 
 def _outcome(report: RunReport) -> str:

@@ -230,8 +230,9 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None], columns: int = 2
         line = [
             row.tier.replace("_", " ") if row.tier != tier else "",
             row.metric,
-            "-" if row.mean is None else f"{row.mean:.3f}",
-            "-" if row.least is None else f"{row.least:.3f}",
+            # No -0.000: minus nothing is nothing.
+            "-" if row.mean is None else f"{round(row.mean, 3) + 0.0:.3f}",
+            "-" if row.least is None else f"{round(row.least, 3) + 0.0:.3f}",
             f"{row.scored}/{row.total}",
             f"{row.missed}/{row.gated}" if row.gated else "-",
         ]

@@ -93,3 +93,38 @@ def test_who_was_used_and_no_message_beside_what_passes(project: Project, both: 
     assert junit.count('message="groundedness 0.20, wanted &gt;=0.7: no such price"') == 1
     assert "answer_correctness 0.90, wanted >=0.7: no such price" not in text
     assert "no such price" not in text.partition("passing questions")[2].partition("= RAG quality =")[0]
+
+
+WIDE = """\
+from pytest_ragbench import RagSample, assert_faithfulness, assert_metric
+
+def test_wide():
+    answer = "保証期間は購入日から9年間で、世界中のすべての国で有効です。" * 3 + " It also covers floods in " + "x" * 90
+    chunks = ["保証期間は2年間です。" * 9, "Batteries are covered. " * 9]
+    sample = RagSample("How long?" * 12, answer, chunks, reference="r")
+    assert_metric("faithfulness", sample, ">=0.8", judge="local")
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_evidence_fits_the_terminal(
+    project: Project, monkeypatch: pytest.MonkeyPatch, both: list[str], columns: int
+) -> None:
+    from wcwidth import wcswidth
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    project.write(test_a_py=WIDE)
+    result = project.run("--junitxml=j.xml", *both)
+    result.assert_outcomes(failed=1)
+    evidence = [line for line in result.stdout.str().splitlines() if line.startswith("E ")]
+    assert max(map(wcswidth, evidence)) <= columns
+    assert max(map(wcswidth, evidence)) > columns - 25  # it is not cut short, either
+    joined = "".join(line[1:].replace(" ", "") for line in evidence)
+    assert "x" * 90 in joined
+    assert joined.count("世界中のすべての国で有効です。") >= 3  # nothing is lost at the breaks
+    closing = result.stdout.str().partition("= RAG quality =")[2].partition("short test summary")[0]
+    assert all(
+        wcswidth(line) <= columns
+        for line in closing.splitlines()
+        if "xml file" not in line and "==" not in line
+    )
