@@ -5,7 +5,7 @@ An LLM, the local judge, a panel and a recording are interchangeable behind :cla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
@@ -144,6 +144,8 @@ class Answered(Generic[R]):
     votes: int = 1
     said: tuple[str, ...] = ()
     """The texts that came, in their order; empty of a judge that sends none."""
+    prompts: tuple[Callable[[], Sequence[Mapping[str, str]]], ...] = ()
+    """Render what each of those texts replied to."""
 
 
 def identity_of(judge: Judge) -> str:

@@ -112,7 +112,7 @@ class CallableJudge:
         talk = Conversation(task)
         if self._engine is None:
             heard = talk.read(await converse(talk, self._called_once))
-            return Answered(heard.reply, self.name, said=heard.said)
+            return Answered(heard.reply, self.name, said=heard.said, prompts=heard.prompts)
 
         async def send(sender: Sender) -> list[RawReply]:
             async def complete(turn: Turn[Any]) -> RawReply:
@@ -140,8 +140,9 @@ class CallableJudge:
         )
         got = await self._engine.fetch(request, talk.read, send=send)
         return Answered(
-            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took, said=got.value.said
-        )
+            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took,
+            said=got.value.said, prompts=got.value.prompts,
+        )  # fmt: skip
 
     async def _called_once(self, turn: Turn[Any]) -> RawReply:
         try:

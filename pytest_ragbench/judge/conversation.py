@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -62,6 +63,8 @@ class Heard(Generic[R]):
 
     reply: R
     said: tuple[str, ...]
+    prompts: tuple[Callable[[], list[Message]], ...] = ()
+    """What each of them replied to, rendered when it is called."""
 
 
 class Conversation(Generic[R]):
@@ -97,10 +100,13 @@ class Conversation(Generic[R]):
             It did not end well.
         """
         said = tuple(raw["content"] or raw["refusal"] or "" for raw in replies)
+        prompts = tuple(
+            partial(messages_after, self._task, list(replies[:place])) for place in range(len(replies))
+        )
         # Compared, since another process may have stored other replies to the same question.
         if self._ended is not None and self._ended[0] == replies:
-            return Heard(self._ended[1], said)
-        return Heard(read_conversation(self._task, replies), said)
+            return Heard(self._ended[1], said, prompts)
+        return Heard(read_conversation(self._task, replies), said, prompts)
 
 
 Complete = Callable[[Turn[Any]], Awaitable[RawReply]]
@@ -129,6 +135,12 @@ def read_conversation(task: Task[R], replies: Sequence[RawReply]) -> R:
     if isinstance(end, Turn):
         raise JudgeError("the conversation with the judge is not finished", code="incomplete")
     return end.reply
+
+
+def messages_after(task: Task[Any], replies: Sequence[RawReply]) -> list[Message]:
+    """The messages that were sent after these replies; none where nothing was."""
+    turn = next_turn(task, replies)
+    return turn.messages if isinstance(turn, Turn) else []
 
 
 def next_turn(task: Task[R], replies: Sequence[RawReply]) -> Turn[R] | Done[R]:

@@ -135,8 +135,9 @@ class ChatJudge:
             call, talk.read, following=following, send=self._own_sending(call, following)
         )
         return Answered(
-            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took, said=got.value.said
-        )
+            got.value.reply, self.name, got.usage, got.duration, got.cached, got.took,
+            said=got.value.said, prompts=got.value.prompts,
+        )  # fmt: skip
 
     def _own_sending(
         self, call: Call, following: Callable[[Sequence[Any]], ChatRequest | None]

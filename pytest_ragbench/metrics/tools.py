@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pytest_ragbench.judge.base import Judge, R, Task, again, anew, in_language
+from pytest_ragbench.judge.base import Answered, Judge, R, Task, again, anew, in_language
 from pytest_ragbench.judge.tasks import ASKED, NumberedTask, ask_in_a_word
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -173,9 +174,7 @@ class Tools:
         self.stored += answered.cached
         # Tasks of one score may have got different numbers of votes: the most is said.
         self.judges[answered.judge] = max(self.judges.get(answered.judge, 0), answered.votes)
-        self.replies += [
-            JudgeReply(text, task.name, answered.judge, cached=answered.cached) for text in answered.said
-        ]
+        self.replies += _replies(task.name, answered)
         return answered.reply
 
     def include(self, other: Tools) -> None:
@@ -229,3 +228,14 @@ class Tools:
             details=details,
             replies=tuple(self.replies),
         )
+
+
+def _replies(task: str, answered: Answered[Any]) -> list[JudgeReply]:
+    """What came, word for word; what a conversation took stands with its last reply."""
+    replies = [
+        JudgeReply(text, task, answered.judge, cached=answered.cached, prompt=prompt)
+        for text, prompt in zip_longest(answered.said, answered.prompts[: len(answered.said)])
+    ]
+    if replies:
+        replies[-1] = replace(replies[-1], usage=answered.usage, duration=answered.duration)
+    return replies

@@ -53,6 +53,14 @@ class ReplyRecord(Part):
     vote: int = 0
     """from 1; 0: there was one only"""
     cached: bool = False
+    duration: float = 0.0
+    """seconds; with the last reply of a conversation, as tokens and cost"""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    """US dollars, where a price is known"""
+    prompt: tuple[Mapping[str, str], ...] = ()
+    """the messages that it replied to, each as `role` and `content`; kept where spans are sent (`--ragbench-otel`)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +287,8 @@ class RunInfo(Part):
     """task of the judge to version and fingerprint of its prompt"""
     trace_url: str | None = None
     """where traces are shown; `{trace_id}` in it is replaced"""
+    spans: bool = False
+    """true: the run was sent as spans by OTLP, too"""
     shards: tuple[str, ...] = ()
     """of a merged report: the files it was made from"""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -70,6 +70,12 @@ class JudgeReply:
     vote: int = 0
     """Which of several votes it belongs to, from 1; 0 where there was one only."""
     cached: bool = False
+    usage: Usage = Usage()
+    """Of the conversation that ended with this reply; of earlier replies in it, and of stored ones, nothing."""
+    duration: float = 0.0
+    """In seconds, likewise."""
+    prompt: Callable[[], Sequence[Mapping[str, str]]] | None = field(default=None, repr=False, compare=False)
+    """Renders the messages that it replied to: kept for each score, they would be most of a run's memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

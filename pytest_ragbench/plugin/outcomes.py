@@ -163,8 +163,9 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         collected = questions_asked(item) if fails and asks else ()
         metrics = metrics_asked(item) if fails and asks else ()
         record = record_of(
-            item, report, error, kind, results, reply_limit=limit, collected=collected, metrics=metrics
-        )
+            item, report, error, kind, results, reply_limit=limit, collected=collected, metrics=metrics,
+            prompts=bool(item.config.getoption("ragbench_otel")),
+        )  # fmt: skip
         for earlier in item.stash.get(_EARLIER, ()):
             record = with_attempt(earlier, record)
         item.stash[_EARLIER] = []

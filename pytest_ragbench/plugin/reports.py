@@ -180,6 +180,7 @@ def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
         git=revision(config.invocation_params.dir),
         prompts=prompt_versions(),
         trace_url=state.settings.trace_url,
+        spans=bool(config.getoption("ragbench_otel")),
     )
 
 

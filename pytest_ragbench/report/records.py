@@ -44,6 +44,8 @@ MOST_TRACES = 5
 """Of one test are shown; a test of a whole file has hundreds. All of them stand in the report."""
 _MOST_REPLIES = 50
 """Of one score: a dialogue, or a panel with votes, has many."""
+_MOST_OF_A_MESSAGE = 50_000
+"""Characters of each message of a prompt."""
 
 
 def record_of(
@@ -54,6 +56,7 @@ def record_of(
     results: Sequence[Result],
     *,
     reply_limit: int = 0,
+    prompts: bool = False,
     collected: Sequence[Any] = (),
     metrics: tuple[str, ...] = (),
 ) -> TestRecord:
@@ -63,6 +66,8 @@ def record_of(
     ----------
     reply_limit
         Characters of each of the judge's replies that are kept; 0: none.
+    prompts
+        Whether what they replied to is kept, too.
     collected
         The questions that the test is about, where its fixtures may not have been set up.
     metrics
@@ -91,7 +96,7 @@ def record_of(
             [question_record(each) for each in _not_shown(funcargs, question, samples, collected)], error
         ),
         metrics=metrics,
-        scores=tuple(_score(result, places, reply_limit) for result in results),
+        scores=tuple(_score(result, places, reply_limit, prompts) for result in results),
     )
 
 
@@ -216,7 +221,7 @@ def _place(question: Any) -> dict[str, Any]:
     return {"file": plain(location.file), "line": location.line} if location else {}
 
 
-def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> ScoreRecord:
+def _score(result: Result, places: Mapping[int, int], reply_limit: int, prompts: bool) -> ScoreRecord:
     told: dict[str, Any] = {}
     if (score := result.score) is not None:
         told = _fields(score, _OF_SCORES)
@@ -236,7 +241,7 @@ def _score(result: Result, places: Mapping[int, int], reply_limit: int) -> Score
             message=plain(str(result.error)),
         )
     if reply_limit and (replies := _replies(result)):
-        told["replies"] = tuple(_shortened(reply, reply_limit) for reply in replies[:_MOST_REPLIES])
+        told["replies"] = tuple(_shortened(reply, reply_limit, prompts) for reply in replies[:_MOST_REPLIES])
     return ScoreRecord(
         metric=plain(result.metric),
         tier=result.tier,
@@ -266,9 +271,16 @@ def _replies(result: Result) -> Sequence[JudgeReply]:
     return [JudgeReply(raw)] if raw else []  # what was no verdict
 
 
-def _shortened(reply: JudgeReply, limit: int) -> ReplyRecord:
-    text = _redactor()(reply.text)
-    told = _fields(reply, ("task", "judge", "vote", "cached"))
+def _shortened(reply: JudgeReply, limit: int, prompts: bool) -> ReplyRecord:
+    redact = _redactor()
+    text = redact(reply.text)
+    told = _fields(reply, ("task", "judge", "vote", "cached", "duration"))
+    told |= _fields(reply.usage, ("prompt_tokens", "completion_tokens", "cost"))
+    if prompts and reply.prompt is not None:
+        told["prompt"] = tuple(
+            {"role": message["role"], "content": plain(redact(message["content"])[:_MOST_OF_A_MESSAGE])}
+            for message in reply.prompt()
+        )
     return ReplyRecord(text=plain(text[:limit]), cut=max(0, len(text) - limit), **told)
 
 

@@ -23,11 +23,11 @@ ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", 
 ALWAYS_IN_A_REPORT = ("schema", "version", "run", "results", "complete")
 """The other fields are written when the run ends."""
 AT_TIMES: Mapping[type, tuple[str, ...]] = {
-    RunInfo: ("trace_url", "shards"),
+    RunInfo: ("trace_url", "spans", "shards"),
     ScoreRecord: ("setup", "replies"),
     SampleRecord: ("first_token", "at_once", "trace_id", "span_id", "asked"),
     QuestionRecord: ("first_token", "at_once", "trace_id"),
-    ReplyRecord: ("cut", "task", "judge", "vote", "cached"),
+    ReplyRecord: tuple(f.name for f in fields(ReplyRecord) if f.name != "text"),
     TestRecord: ("metrics", "reruns"),
     RunReport: ("missing", "not_chosen", "baseline", "preflight", "mutations"),
 }

@@ -11,7 +11,7 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -21,11 +21,13 @@ from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
-from pytest_ragbench.traces.spans import explanation_of, label_of
+from pytest_ragbench.traces.spans import explanation_of, label_of, question_span_id, run_span_id
 
 END_S = 60.0
 """For so long the end of a run waits."""
 _TIMEOUT_S = 10.0
+_AT_ONCE = 200
+"""Annotations in one request."""
 
 
 class PhoenixError(RagbenchError):
@@ -57,14 +59,19 @@ class Delivered:
     errors: int = 0
     of_runs: int = 0
     of_evaluations: int = 0
+    annotations: int = 0
+    of_annotations: int = 0
     experiment: str = ""
     problem: str = ""
 
     def __str__(self) -> str:
         told = (
             f"phoenix: {self.runs} of {self.of_runs} questions and {self.evaluations} of {self.of_evaluations} "
-            f"evaluations ({self.errors} of them errors) delivered to {self.url}"
+            f"evaluations ({self.errors} of them errors)"
         )
+        if self.of_annotations:
+            told += f" and {self.annotations} of {self.of_annotations} annotations of spans"
+        told += f" delivered to {self.url}"
         return f"{told}; the rest was not: {self.problem}" if self.problem else told
 
 
@@ -76,7 +83,9 @@ def send_experiment(
     seconds: float = 600.0,
     api_key: str | None = None,
 ) -> Delivered:
-    """Send a run; what goes wrong is told in what is returned, never raised.
+    """Send a run, and its scores as annotations of its spans where those were sent.
+
+    What goes wrong is told in what is returned, never raised.
 
     Parameters
     ----------
@@ -91,9 +100,16 @@ def send_experiment(
     told = Delivered(
         url.rstrip("/"), of_runs=len(cases), of_evaluations=sum(len(case.scores) for case in cases)
     )
+    notes = list(_annotations(run)) if run.run.spans else []
+    told.of_annotations = len(notes)
     api = _Api(told.url, api_key or os.environ.get("PHOENIX_API_KEY"), time.monotonic() + seconds)
     try:
         _send(api, run, cases, dataset or _dataset_name(cases), told)
+        for first in range(0, len(notes), _AT_ONCE):
+            batch = notes[first : first + _AT_ONCE]
+            # Spans are stored a while after they were taken: a synchronous request would not find them.
+            api.post("/v1/span_annotations?sync=false", {"data": batch})
+            told.annotations += len(batch)
     except PhoenixError as error:
         told.problem = str(error)
     return told
@@ -204,7 +220,7 @@ def _evaluation(run_id: str, score: ScoreRecord, begun: str, ended: str) -> dict
     told: dict[str, Any] = {
         "experiment_run_id": run_id,
         "name": score.metric,
-        "annotator_kind": "LLM" if score.judge else "CODE",
+        "annotator_kind": _annotator(score),
         "start_time": begun,
         "end_time": ended,
         "metadata": {
@@ -215,7 +231,7 @@ def _evaluation(run_id: str, score: ScoreRecord, begun: str, ended: str) -> dict
         },
     }
     if score.value is None:
-        return {**told, "error": score.error.message if score.error else "no score"}
+        return {**told, "error": _error_of(score)}
     return {
         **told,
         "result": {
@@ -224,6 +240,40 @@ def _evaluation(run_id: str, score: ScoreRecord, begun: str, ended: str) -> dict
             "explanation": explanation_of(score) or None,
         },
     }
+
+
+def _annotations(run: RunReport) -> Iterator[dict[str, Any]]:
+    """Each score on the span of its question; of a whole set, on that of the run."""
+    for test in run.results:
+        for number, score in enumerate(test.scores):
+            place = score.sample
+            known = place is not None and 0 <= place < len(test.samples)
+            lost = score.value is None
+            yield {
+                "span_id": question_span_id(run.run, test, place or 0) if known else run_span_id(run.run),
+                "name": score.metric,
+                "annotator_kind": _annotator(score),
+                # With the same one, what is sent a second time takes the place of the first.
+                "identifier": hashlib.sha256(
+                    f"{run.run.id} {number} {test.test}".encode("utf-8", "replace")
+                ).hexdigest()[:32],
+                "result": {
+                    "score": score.value,
+                    "label": "error" if lost else label_of(score) or None,
+                    "explanation": (_error_of(score) if lost else explanation_of(score)) or None,
+                },
+                "metadata": {"judge": score.judge, "threshold": score.threshold, "test": test.test},
+            }
+
+
+def _annotator(score: ScoreRecord) -> str:
+    # Of a score that was lost only the judge that was to be asked is known; the local one computes its verdicts.
+    judge = score.judge or (score.setup.judge if score.setup is not None else None)
+    return "CODE" if judge is None or judge == "local" else "LLM"
+
+
+def _error_of(score: ScoreRecord) -> str:
+    return score.error.message if score.error else "no score"
 
 
 class PhoenixReport:

@@ -285,7 +285,7 @@ def _take_observation(part: Mapping[str, Any], asked: Asked) -> None:
 
 
 def _parsed(value: Any) -> Any:
-    """The list or object that a text holds as JSON, as exports of Langfuse write inputs and outputs."""
+    """The list or object that a string holds as JSON, as exports of Langfuse write inputs and outputs."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)

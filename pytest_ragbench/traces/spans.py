@@ -40,8 +40,20 @@ def run_trace_id(run: RunInfo) -> str:
     return hashlib.sha256(run.id.encode()).hexdigest()[:32]
 
 
-def _run_span_id(run: RunInfo) -> str:
+def run_span_id(run: RunInfo) -> str:
+    """The one span of that trace."""
     return run_trace_id(run)[:16]
+
+
+def question_span_id(run: RunInfo, test: TestRecord, place: int) -> str:
+    """The span of a test's sample; the same whenever it is asked for, so that feedback can be filed under it."""
+    return _digest(run, test, place, "question")[:16]
+
+
+def _digest(run: RunInfo, test: TestRecord, place: int, what: str) -> str:
+    return hashlib.sha256(
+        "\0".join((run.id, test.test, str(place), what)).encode("utf-8", "replace")
+    ).hexdigest()
 
 
 def run_span(run: RunInfo, finished: float, outcomes: Mapping[str, int]) -> SpanData:
@@ -53,7 +65,7 @@ def run_span(run: RunInfo, finished: float, outcomes: Mapping[str, int]) -> Span
         name="ragbench run",
         kind="CHAIN",
         trace_id=run_trace_id(run),
-        span_id=_run_span_id(run),
+        span_id=run_span_id(run),
         start=run.started,
         end=finished,
         attributes={"session.id": run.id, "metadata": _json(told)},
@@ -64,12 +76,12 @@ def spans_of(test: TestRecord, run: RunInfo, ended: float) -> Iterator[SpanData]
     """The spans of one test that has just ``ended``."""
     for place, sample in enumerate(test.samples):
         scores = [score for score in test.scores if score.sample == place]
-        yield from _question(test, sample, scores, run, ended)
+        yield from _question(test, place, sample, scores, run, ended)
     for score in test.scores:
         if score.sample is None:
             start = ended - score.duration
             yield from _score(
-                score, run, run_trace_id(run), _run_span_id(run), start, {"ragbench.test": test.test}
+                score, run, run_trace_id(run), run_span_id(run), start, {"ragbench.test": test.test}
             )
     for lost in test.questions:
         if lost.trace_id and test.message and not test.samples:
@@ -86,13 +98,13 @@ def spans_of(test: TestRecord, run: RunInfo, ended: float) -> Iterator[SpanData]
 
 
 def _question(
-    test: TestRecord, sample: SampleRecord, scores: list[ScoreRecord], run: RunInfo, ended: float
+    test: TestRecord, place: int, sample: SampleRecord, scores: list[ScoreRecord], run: RunInfo, ended: float
 ) -> Iterator[SpanData]:
     # A stored answer was asked for in another trace, which is over.
     own = sample.trace_id is not None and not sample.cached
-    trace_id = sample.trace_id if own and sample.trace_id else secrets.token_hex(16)
+    trace_id = sample.trace_id if own and sample.trace_id else _digest(run, test, place, "trace")[:32]
     start = sample.asked if own and sample.asked else ended - test.duration
-    top = _new_id()
+    top = question_span_id(run, test, place)
     answered = start + (sample.latency or 0.0 if own else 0.0)
     children: list[SpanData] = [
         SpanData(
@@ -161,7 +173,9 @@ def _score(
         told["gen_ai.evaluation.explanation"] = why
     if score.threshold:
         told["ragbench.threshold"] = score.threshold
-    told |= _usage(score)
+    if not any(reply.prompt_tokens or reply.completion_tokens for reply in score.replies):
+        # Below their own calls they would be counted twice.
+        told |= _usage(score.usage.prompt_tokens, score.usage.completion_tokens, score.usage.cost)
     told["metadata"] = _json(
         {"tier": score.tier, "judge": score.judge, "votes": score.votes, "cached": score.cached}
     )
@@ -176,15 +190,21 @@ def _score(
         attributes=told,
         error=score.error.message if score.error is not None else None,
     )
-    return [span, *(_reply(reply, score, span) for reply in score.replies)]
+    spans, begun = [span], start
+    for reply in score.replies:
+        spans.append(_reply(reply, score, span, begun))
+        begun = min(spans[-1].end, span.end)
+    return spans
 
 
-def _reply(reply: ReplyRecord, score: ScoreRecord, parent: SpanData) -> SpanData:
+def _reply(reply: ReplyRecord, score: ScoreRecord, parent: SpanData, start: float) -> SpanData:
+    """A call of a judge; of calls of one score that overlapped only how long each took is known."""
     provider, _, model = (reply.judge or score.judge or "").partition(":")
     told: dict[str, Attribute] = {
         "llm.model_name": model or provider,
         "llm.provider": provider,
         "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider,
         "gen_ai.request.model": model or provider,
         "ragbench.task": reply.task,
         "llm.output_messages.0.message.role": "assistant",
@@ -192,32 +212,36 @@ def _reply(reply: ReplyRecord, score: ScoreRecord, parent: SpanData) -> SpanData
         "output.value": reply.text,
         "ragbench.cached": reply.cached,
     }
-    if len(score.replies) == 1:  # of several, only their sum is known
-        told |= _usage(score)
+    for place, message in enumerate(reply.prompt):
+        told[f"llm.input_messages.{place}.message.role"] = message["role"]
+        told[f"llm.input_messages.{place}.message.content"] = message["content"]
+    if reply.prompt:
+        told["input.value"] = reply.prompt[-1]["content"]
+    told |= _usage(reply.prompt_tokens, reply.completion_tokens, reply.cost)
     return SpanData(
         name=f"judge {reply.task}".strip(),
         kind="LLM",
         trace_id=parent.trace_id,
         span_id=_new_id(),
         parent_id=parent.span_id,
-        start=parent.start,
-        end=parent.end,
+        start=start,
+        end=start + reply.duration,
         attributes=told,
+        error=score.error.message if score.error is not None else None,
     )
 
 
-def _usage(score: ScoreRecord) -> dict[str, Attribute]:
-    used = score.usage
-    if not used.tokens:
+def _usage(prompt: int, completion: int, cost: float | None) -> dict[str, Attribute]:
+    if not prompt + completion:
         return {}
     told: dict[str, Attribute] = {
-        "llm.token_count.prompt": used.prompt_tokens,
-        "llm.token_count.completion": used.completion_tokens,
-        "llm.token_count.total": used.tokens,
-        "gen_ai.usage.input_tokens": used.prompt_tokens,
-        "gen_ai.usage.output_tokens": used.completion_tokens,
+        "llm.token_count.prompt": prompt,
+        "llm.token_count.completion": completion,
+        "llm.token_count.total": prompt + completion,
+        "gen_ai.usage.input_tokens": prompt,
+        "gen_ai.usage.output_tokens": completion,
     }
-    return told | ({"llm.cost.total": used.cost} if used.cost is not None else {})
+    return told | ({"llm.cost.total": cost} if cost is not None else {})
 
 
 def label_of(score: ScoreRecord) -> str:

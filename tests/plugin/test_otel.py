@@ -17,9 +17,12 @@ import pytest
 from pytest_ragbench import assert_faithfulness, assert_metric
 
 def judge(messages):
-    return '{"grade": 1.0, "reason": "so"}'
+    usage = {"prompt_tokens": 100, "completion_tokens": 20}
+    return {"content": '{"grade": 1.0, "reason": "so"}', "model": "m", "usage": usage}
 
-@pytest.mark.rag_questions([{"id": f"q{n}", "question": f"What do I need to return a product {n}?"} for n in range(3)])
+ASKED = "What do I need to return a product {}, planted-secret-0001?"
+
+@pytest.mark.rag_questions([{"id": f"q{n}", "question": ASKED.format(n)} for n in range(3)])
 def test_answer(rag_sample):
     assert_faithfulness(rag_sample, ">=0.8")
     if rag_sample.id == "q1":
@@ -31,7 +34,9 @@ def test_answer(rag_sample):
 def test_a_run_is_seen_by_a_collector(
     project: Project, rag: RagServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.write(test_bot_py=TESTS)
+    prices = '[providers.judge.prices]\n"m" = { input = 1.0, output = 2.0 }\n'
+    project.write(test_bot_py=TESTS, ragbench_toml=prices)
+    monkeypatch.setenv("SHOP_API_KEY", "planted-secret-0001")
     with otlp_server() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
@@ -59,6 +64,15 @@ def test_a_run_is_seen_by_a_collector(
     ] == [(1.0, "pass")] * 3
     [judged] = [span for span in receiver.spans if attributes(span)["openinference.span.kind"] == "LLM"]
     assert json.loads(attributes(judged)["llm.output_messages.0.message.content"])["grade"] == 1.0
+    told = attributes(judged)
+    asked = "".join(str(told[name]) for name in told if name.startswith("llm.input_messages."))
+    assert "What do I need to return a product 1" in asked
+    assert "planted-secret-0001" not in asked
+    assert (told["llm.token_count.prompt"], told["llm.token_count.completion"]) == (100, 20)
+    assert told["llm.cost.total"] == pytest.approx(140e-6)
+    # Once: backends add up what they find in the spans of a trace.
+    [above] = receiver.named("answer_relevancy_holistic")
+    assert "llm.token_count.prompt" not in attributes(above)
     [failed] = [span for span in questions if span.status.code == 2]
     assert json.loads(attributes(failed)["metadata"])["question_id"] == "q2"
     [whole] = receiver.named("ragbench run")
@@ -79,6 +93,7 @@ def test_a_collector_that_is_down_costs_no_test(
     run.stdout.fnmatch_lines_random(
         [
             "otel: 0 spans delivered to *, * not delivered: *400*",
-            "phoenix: 0 of 3 questions and 0 of 4 evaluations (0 of them errors) delivered to *; the rest was not: *",
+            "phoenix: 0 of 3 questions and 0 of 4 evaluations (0 of them errors) and 0 of 4 annotations of "
+            "spans delivered to *; the rest was not: *",
         ]
     )

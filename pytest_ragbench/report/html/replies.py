@@ -8,6 +8,7 @@ import base64
 import json
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_ragbench.report.html.rows import Row
@@ -21,7 +22,11 @@ def packs(rows: Sequence[Row]) -> list[str]:
     """Base64 of deflated JSON, each of a hundred questions: a list a question, in it one a score, in it the
     replies. Empty where no score has any.
     """
-    told = [[[as_dict(reply) for reply in score.replies] for _, score in row.scores] for row in rows]
+    # What they replied to is not shown, and would be most of the page.
+    told = [
+        [[as_dict(replace(reply, prompt=())) for reply in score.replies] for _, score in row.scores]
+        for row in rows
+    ]
     if not any(replies for question in told for replies in question):
         return []
     return [_pack(told[place : place + TOGETHER]) for place in range(0, len(told), TOGETHER)]
