@@ -241,7 +241,7 @@ def assert_search_rag(
         # The judge's message is about the main fault: that of the lower grade, unless it passes.
         if limit.met(value) or (found.error_message and value > found.value):
             grade = replace(grade, reason="", error_message="")
-        elif not found.error_message:
+        elif found.judge is not None and not found.error_message:  # nobody is asked about a blank answer
             grade = replace(grade, reason="the judge gave no message")
         # The grades have the whole score's range, and so its bands.
         band = prepared.metric.band(grade.value)

@@ -286,7 +286,12 @@ class RunResults:
         yield from files_not_chosen(self.config, self.state, known, self._missing.files)
 
     def _note_partial(self, deselected: int, not_chosen: Sequence[str]) -> None:
-        parts = [f"{deselected} tests that ask for metrics were deselected"] if deselected else []
+        were = (
+            "1 test that asks for metrics was"
+            if deselected == 1
+            else f"{deselected} tests that ask for metrics were"
+        )
+        parts = [f"{were} deselected"] if deselected else []
         if not_chosen:
             named = ", ".join(not_chosen[:3]) + (" ..." if len(not_chosen) > 3 else "")
             parts.append(f"not run: {named}")

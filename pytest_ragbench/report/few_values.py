@@ -47,7 +47,8 @@ class FewValues:
                 continue
             group = self._groups.setdefault((score.metric, match[0], score.evidence_title), _Group())
             group.total += 1
-            if (n - 1) / n < float(match[1]) < 1:
+            # Where nothing held, it is not the threshold that asks for too much.
+            if any(told) and (n - 1) / n < float(match[1]) < 1:
                 group.few += 1
                 group.largest = max(group.largest, n)
                 # Of a single claim there is nothing between all and none, whatever the threshold.

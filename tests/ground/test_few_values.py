@@ -52,6 +52,7 @@ def test_means_of_graded_verdicts_have_no_gaps_to_fall_into() -> None:
         "faithfulness >=0.8 asks for all claims of 1 of 1 question; 1 failed by one: with 2 claims"
     )
     assert matters
+    assert said(*[record(">=0.8", False, False)] * 5) == []  # nothing was supported: no chunks, say
     assert said(*[record(">=0.5", False)] * 5) == []  # of one claim there is nothing between all and none
 
 

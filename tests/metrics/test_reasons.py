@@ -204,3 +204,15 @@ def test_each_of_two_grades_keeps_its_own_message(
 def test_hallucination_is_described_as_what_it_is(lang: str, words: tuple[str, str]) -> None:
     told = explanation("hallucination", lang) or ""
     assert all(word in told for word in words)
+
+
+def test_where_no_judge_is_asked_none_is_blamed() -> None:
+    from pytest_ragbench import QualityFailure, assert_search_rag
+
+    bare = GOOD.with_(contexts=[], context_ids=[], context_urls=[])
+    for sample, why in ((GOOD.with_(answer=""), "empty answer"), (bare, "no contexts")):
+        with pytest.raises(QualityFailure) as caught:
+            assert_search_rag(sample, judge=Scripted())
+        assert all(why in each.reason for each in caught.value.scores), [
+            each.reason for each in caught.value.scores
+        ]
