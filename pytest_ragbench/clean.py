@@ -39,3 +39,8 @@ def one_line(text: str, limit: int = 200) -> str:
     line = clean(" ".join(start.split()))
     whole = len(line) <= limit and len(start) == len(text)
     return line if whole else line[: limit - 1].rstrip() + "…"
+
+
+def counted(count: int, thing: str) -> str:
+    """``1 question``, ``1,200 questions``."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"

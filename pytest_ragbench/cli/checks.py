@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench import building
 from pytest_ragbench.building import store_place
+from pytest_ragbench.clean import counted
 from pytest_ragbench.cli.shared import Exit, engine_of, settings_of
 from pytest_ragbench.engine.inventory import StoreError, inventory_of
 from pytest_ragbench.http.outages import ADVICE, DOCTOR
@@ -203,7 +204,7 @@ def _service(settings: Settings, engine: Engine, question: str, offline: bool) -
     parts = [f"answered in {sample.latency or 0:.2f} s"]
     answer = None if is_blank(sample.answer) else sample.answer
     parts.append(f"answer of {len(answer)} letters" if answer else "no answer")
-    parts.append("no chunks" if sample.contexts is None else f"{len(sample.contexts)} chunks")
+    parts.append("no chunks" if sample.contexts is None else counted(len(sample.contexts), "chunk"))
     parts.append("with ids" if sample.context_ids else "without ids")
     # An empty list is a reply: nothing was found for such a question.
     lacking = sample.contexts is None or answer is None

@@ -351,7 +351,12 @@ def _must_pass(rule: Rule, sample: Sample, counts: dict[str, Any]) -> Verdict:
     unscored = [f"{key[0]} ({_said(why, hint=False)})" for key, why in sample.unscored.items()]
     value = 1 - (len(failed) + len(unscored)) / sample.n_total
     if not (failed or unscored):
-        reason = f"all {len(sample.values)} questions that must pass do"
+        several = len(sample.values) != 1
+        reason = (
+            f"all {len(sample.values)} questions that must pass do"
+            if several
+            else "the question that must pass does"
+        )
         return Verdict(rule, "PASS", reason, value=value, **counts)
     parts = [f"{len(failed)} of {sample.n_total} questions that must pass did not: {_few(failed)}"] * bool(
         failed

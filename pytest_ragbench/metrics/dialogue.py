@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_ragbench.clean import counted
 from pytest_ragbench.judge.base import in_language
 from pytest_ragbench.judge.tasks import CheckConsistency
 from pytest_ragbench.metrics import formulas
@@ -81,7 +82,7 @@ async def cache_hit_rate(
     ]
     hits = sum(bool(finding.ok) for finding in findings)
     return tools.score(
-        NOBODY, value, reason=f"{hits} hits among {len(asked)} questions, {len(stored)} cached",
+        NOBODY, value, reason=f"{counted(hits, 'hit')} among {counted(len(asked), 'question')}, {len(stored)} cached",
         evidence=findings, evidence_title="questions", n_items=len(asked), n_cached=len(stored),
         cutoff=cutoff,
     )  # fmt: skip
@@ -112,7 +113,7 @@ async def context_preservation(samples: Sequence[RagSample], tools: Tools, *, po
     rows = [[next(matrix) for _ in turns] for turns in sessions.values()]
     found = formulas.context_preservation(rows, pooled=pooled)
     findings = [
-        Finding(name, None, f"{len(turns)} questions", value=mean)
+        Finding(name, None, counted(len(turns), "question"), value=mean)
         for (name, turns), mean in zip(sessions.items(), found.per_session, strict=True)
     ]
     return tools.score(

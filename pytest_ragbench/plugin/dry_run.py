@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ragbench import building
+from pytest_ragbench.clean import counted
 from pytest_ragbench.engine.inventory import StoreError, inventory_of
 from pytest_ragbench.engine.prices import prices_of
 from pytest_ragbench.judge.openai import DEFAULT_OPENAI_MODEL
@@ -110,7 +111,7 @@ class DryRun:
 
     def _told(self, forecast: Forecast) -> Iterator[str]:
         calls = len(forecast.answers)
-        yield f"rag: {_counted(calls, 'call')}"
+        yield f"rag: {counted(calls, 'call')}"
         tokens, cost, unpriced = 0.0, 0.0, False
         for judge in dict.fromkeys(judge for judge, _ in forecast.judged):
             metrics = {name: count for (asked, name), count in forecast.judged.items() if asked == judge}
@@ -122,7 +123,7 @@ class DryRun:
             (prompt, completion), source = self._tokens_of(judge)
             tokens += count * (prompt + completion)
             price = self._price(judge)
-            told = f"judge {judge}: {_counted(count, 'call')}, "
+            told = f"judge {judge}: {counted(count, 'call')}, "
             told += f"about {count * (prompt + completion):,.0f} tokens ({source})"
             if price is not None:
                 spent = count * price.of(prompt, completion)
@@ -133,21 +134,21 @@ class DryRun:
                 told += ", price not known"
             yield told
             for name, asked in sorted(metrics.items()):
-                yield f"  {name}: {_counted(asked, 'call')}"
+                yield f"  {name}: {counted(asked, 'call')}"
         if forecast.embedded:
             embedder = self._state.settings.embedder or "local"
             yield f"embedder {embedder}: {', '.join(sorted(forecast.embedded))}" + (
                 ": computed here, no calls" if embedder == "local" else ", in batches"
             )
-        yield f"in all: {_counted(calls, 'call')}, about {tokens:,.0f} tokens, about {dollars(cost)}" + (
+        yield f"in all: {counted(calls, 'call')}, about {tokens:,.0f} tokens, about {dollars(cost)}" + (
             " and what has no known price" if unpriced else ""
         )
         if forecast.perhaps:
-            yield f"up to {_counted(forecast.perhaps, 'call')} more of judges, as replies turn out"
+            yield f"up to {counted(forecast.perhaps, 'call')} more of judges, as replies turn out"
         yield "what the store has is not asked again, and a second try after a useless reply comes on top"
         if forecast.unknown:
             yield (
-                f"not known before they run: the metrics of {_counted(len(forecast.unknown), 'test')}, "
+                f"not known before they run: the metrics of {counted(len(forecast.unknown), 'test')}, "
                 f"such as {forecast.unknown[0]}"
             )
         yield from self._over(calls, tokens, cost)
@@ -181,7 +182,3 @@ class DryRun:
         provider, _, model = judge.partition(":")
         prices = prices_of(self._state.settings.providers, os.environ.get("OPENAI_BASE_URL"))
         return prices(provider, model)
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'s' * (count != 1)}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from pytest_ragbench.clean import one_line
+from pytest_ragbench.clean import counted, one_line
 from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.figures import figures
@@ -65,7 +65,7 @@ def markdown_report(report: RunReport) -> str:
     rows = rows_of(report)
     bad = worst(rows, _WORST)
     if bad:
-        parts += ["", f"### The worst of {len(rows)} questions", ""]
+        parts += ["", f"### The worst of {counted(len(rows), 'question')}", ""]
     for row in bad:
         parts += _worst(row)
     # Without a known price there is nothing to say, and $0 would be wrong.

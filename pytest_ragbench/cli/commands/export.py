@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from pytest_ragbench.clean import counted
 from pytest_ragbench.cli.shared import check_replaces, emit, json_option
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.questions import load_questions
@@ -68,4 +69,4 @@ def command(
     found = load_questions(questions, format=format, encoding=encoding, table=table)
     write_questions(found, output, target)
     told = {"questions": len(found), "output": str(output), "as": target}
-    emit(told, f"{len(found)} questions written to {output}", as_json=as_json)
+    emit(told, f"{counted(len(found), 'question')} written to {output}", as_json=as_json)

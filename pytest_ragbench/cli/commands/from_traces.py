@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pytest_ragbench.clean import counted
 from pytest_ragbench.cli.shared import check_replaces, emit, json_option
 from pytest_ragbench.questions.writers import write_questions
 from pytest_ragbench.traces.reading import questions_from_traces
@@ -34,4 +35,4 @@ def command(
     found = questions_from_traces(*traces, below=below, every=every)
     write_questions(found, output, "own")
     told = {"questions": len(found), "output": str(output)}
-    emit(told, f"{len(found)} questions written to {output}", as_json=as_json)
+    emit(told, f"{counted(len(found), 'question')} written to {output}", as_json=as_json)
