@@ -128,3 +128,15 @@ def test_any_text_can_be_split(answer: str, question: str) -> None:
     claims = split_claims(answer, question)
     assert all(claim.strip() for claim in claims)
     assert len(set(claims)) == len(claims)
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim"),
+    [
+        ("The warranty lasts two years. Have a nice day!", "The warranty lasts two years."),
+        ("Гарантия составляет два года. Хорошего дня!", "Гарантия составляет два года."),
+        ("保証期間は2年間です。良い一日をお過ごしください。", "保証期間は2年間です。"),
+    ],
+)
+def test_a_farewell_is_no_claim(answer: str, claim: str) -> None:
+    assert list(split_claims(answer)) == [claim]
