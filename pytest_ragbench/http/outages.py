@@ -66,7 +66,7 @@ def no_reply(code: str, reason: str, url: str, who: str, *, seconds: float | Non
 
 def _tls(reason: str) -> str:
     if re.search(r"wrong.version.number|record layer|unknown protocol", reason, re.IGNORECASE):
-        return "it does not speak TLS; is it http://?"
+        return "it does not speak TLS, is it http://?"
     found = re.search(r"certificate verify failed(?:: [^('\"]+)?", reason, re.IGNORECASE)
     return found[0].strip() if found else "TLS failed"
 
