@@ -92,7 +92,8 @@ def cause_of(message: str) -> str:
 
     Messages about outages put the cause before the first ``"; "`` or ``" (after"``, and what differs behind it.
     """
-    return message.partition("; ")[0].partition(" (after ")[0]
+    first = message.partition("\n")[0].rstrip(":")
+    return first.partition("; ")[0].partition(" (after ")[0]
 
 
 def with_details(message: str, details: str) -> str:
