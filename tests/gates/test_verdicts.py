@@ -14,7 +14,7 @@ import pytest
 from pytest_ragbench.gates.baseline import Baseline, compare_all
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import Rule, parse_rule
-from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
+from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate, exit_code_of
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.scores import Usage
@@ -531,3 +531,63 @@ def test_a_baseline_is_read_as_every_report_is(tmp_path: Path) -> None:
     path.write_text(json.dumps(report([], version=2)))
     with pytest.raises(UsageError, match="reads up to version 1"):
         read_baseline(path)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "given", "undecided_fails", "wanted"),
+    [
+        ((), 0, True, 0),
+        (("PASS",), 0, True, 0),
+        (("PASS", "FAIL"), 0, False, 1),
+        (("FAIL",), 5, False, 1),
+        (("FAIL",), 8, False, 1),
+        (("UNDECIDED",), 0, True, 10),
+        (("UNDECIDED",), 8, True, 8),
+        (("UNDECIDED",), 0, False, 0),
+        (("UNDECIDED",), 5, True, 5),
+        (("FAIL",), 2, True, 2),
+        (("FAIL",), 4, True, 4),
+    ],
+)
+def test_the_exit_code_is_the_worst_that_is_known(
+    outcomes: tuple[str, ...], given: int, undecided_fails: bool, wanted: int
+) -> None:
+    rule = parse_rule("faithfulness >= 0.8")
+    verdicts = [Verdict(rule, each, "") for each in outcomes]  # type: ignore[arg-type]
+    assert exit_code_of(verdicts, given, undecided_fails=undecided_fails) == wanted
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(0, 9), (8, 9), (5, 5), (1, 1)])
+def test_a_broken_gate_has_an_exit_code_of_its_own(given: int, wanted: int) -> None:
+    broken = gate("faithfulness >= 0.8", [])
+    assert exit_code_of([broken], given, undecided_fails=False) == wanted
+
+
+def test_subsets_choose_by_what_was_asserted_and_where() -> None:
+    results = [
+        *run([1.0] * 30, limit=0.5),
+        *run([0.0] * 30, "mrr", limit=0.5, test="test_b.py::test_other"),
+    ]
+    for subset, wanted in (
+        ("metric=faithfulness", "PASS"),
+        ("metric=mrr", "FAIL"),
+        ("test=test_it", "PASS"),
+        ("test=test_other", "FAIL"),
+    ):
+        verdict = gate(f"pass_rate[{subset}] >= 0.5", results)
+        assert (verdict.outcome, verdict.n_scored) == (wanted, 30), subset
+
+
+def test_a_rule_against_no_baseline_is_broken() -> None:
+    verdict = gate(RULE_4, run([1.0] * 50))
+    assert (verdict.outcome, verdict.broken, verdict.value) == ("UNDECIDED", True, 1.0)
+    assert "there is no baseline to compare with" in verdict.reason
+
+
+def test_a_percentile_is_decided_by_how_many_meet_the_threshold() -> None:
+    rule = "faithfulness p10 >= 0.7 with 95% confidence"
+    verdict = gate(rule, run([0.7] * 20))
+    assert verdict.bounds is not None
+    assert (verdict.bounds.low, verdict.bounds.high) == (pytest.approx(0.05 ** (1 / 20)), 1.0)
+    assert verdict.outcome == "FAIL"
+    assert verdict.more == 9  # .9 ** 29 < .05

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_ragbench.judge.reading import fields
 from pytest_ragbench.judge.reading.fields import (
     Grade01,
     IntegerScale,
+    ListedText,
     Text,
     VerdictWords,
     YesNo,
@@ -274,3 +275,10 @@ def test_json_schemas_are_plain() -> None:
     assert '"maximum": 2' in graded
     assert '"enum": [0, 2, 4]' in graded
     assert Graded.model_validate({"three": "1", "even": 4}).even == 4
+
+
+def test_null_is_a_text_and_no_item_of_a_list() -> None:
+    assert TypeAdapter(Text).validate_python(None) == ""
+    assert TypeAdapter(list[ListedText]).validate_python(["a"]) == ["a"]
+    with pytest.raises(ValidationError, match="null is not allowed in a list of strings"):
+        TypeAdapter(list[ListedText]).validate_python(["a", None])

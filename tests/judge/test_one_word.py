@@ -271,3 +271,13 @@ def test_the_configuration_says_it_for_a_metric(tmp_path: Any) -> None:
         UsageError, match=r"ragbench.toml:2: metrics.faithfulness.verdict: .*did you mean 'verdicts'"
     ):
         configured(load_settings(tmp_path, environ={}), "context_recall", {})
+
+
+def test_probabilities_beside_another_answer_are_none() -> None:
+    for content, code in (("", "empty"), ("No", "no_logprobs")):
+        sent = completion_of(reply({"Yes": 0.9, "No": 0.1}))
+        assert sent is not None
+        completion = {**sent.payload, "content": content}
+        with pytest.raises(JudgeError, match="not those of the judge's answer") as caught:
+            read_word(completion, "en")  # type: ignore[arg-type]
+        assert caught.value.code == code

@@ -274,3 +274,23 @@ def test_a_cut_object_is_never_completed(more: dict[str, Any], last: Any) -> Non
     for end in range(0, len(text), max(1, len(text) // 15)):
         with pytest.raises(UnreadableReply):
             read(text[:end])
+
+
+def test_so_many_broken_objects_are_no_reply() -> None:
+    """Each costs a scan; a few are what models write."""
+    broken = '{"groundedness": oops} '
+    assert read(f"<think>{broken * 250}</think>{good}") == GOOD
+    with pytest.raises(UnreadableReply, match="too many broken objects") as caught:
+        read(f"<think>{broken * 400}</think>{good}")
+    assert caught.value.code == "not_json"
+
+
+def test_the_place_of_the_mistake_is_quoted() -> None:
+    before, after = "a" * 60, "b" * 60
+    with pytest.raises(UnreadableReply) as caught:
+        read(f'{{"groundedness": "{before}" {after}')
+    said = str(caught.value)
+    assert "a" * 30 in said
+    assert "b" * 15 in said
+    assert "a" * 41 not in said
+    assert "b" * 21 not in said
