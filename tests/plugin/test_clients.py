@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ragbench.money import dollars
 from tests.plugin.conftest import Project
 from tests.plugin.test_llm_judge import N, bot, honest, run  # noqa: F401 - bot is a fixture
 from tests.servers.openai_server import OpenAIServer
@@ -37,11 +38,11 @@ def test_a_client_as_a_fixture(
         told = run(bot, server, monkeypatch, "-n", "2")
         # Two calls a question, whichever worker came first; a second run has all of them.
         assert server.calls == 2 * N
-        told.stdout.fnmatch_lines([f"cost: ${12 * 140e-6:.6f}"])
+        told.stdout.fnmatch_lines([f"cost: {dollars(12 * 140e-6)}"])
         assert {request["model"] for request in server.requests} == {"m1"}
         again = run(bot, server, monkeypatch)
         assert server.calls == 2 * N
-        again.stdout.fnmatch_lines([f"cost: $0, the store saved ${12 * 140e-6:.6f}"])
+        again.stdout.fnmatch_lines([f"cost: $0, the store saved {dollars(12 * 140e-6)}"])
     [model] = bot.report()["summary"]["models"]
     assert model["model"] == "lab:m1"
 
