@@ -82,7 +82,9 @@ class Fetcher:
         if got is None:
             if flight is None or flight.abandoned:
                 is_first = launched = True
-                flight = running.launch(digest, self._obtain(call, read, send, identity, digest), ahead)
+                flight = running.launch(
+                    digest, self._obtain(call, read, send, identity, digest, guess=ahead), ahead
+                )
             was_guess = flight.ahead and not ahead
             if not ahead:
                 flight.ahead = False  # what it takes is this test's from now on
@@ -159,14 +161,18 @@ class Fetcher:
                 await self._coordinator.take(digest)
             raise
 
-    async def _obtain(self, call: Call, read: Read[T], send: Send, identity: str, digest: str) -> Obtained[T]:
+    async def _obtain(
+        self, call: Call, read: Read[T], send: Send, identity: str, digest: str, *, guess: bool
+    ) -> Obtained[T]:
         """The reply that is kept, or that somebody fetches; or fetch it."""
         running, coordinator, unreadable = self._running, self._coordinator, None
         flight = running.flights[digest]
-        own = flight.ahead and for_own_test.get()
+        # A test may join before this begins, and asks then itself whether it is the first: a claim made for it by now
+        # would be the answer "no".
+        own = guess and for_own_test.get()
         while True:
             try:
-                found = await coordinator.claim(digest, ahead=flight.ahead, own=own, unreadable=unreadable)
+                found = await coordinator.claim(digest, ahead=guess, own=own, unreadable=unreadable)
             except Lost as lost:
                 raise call.failure(str(lost), code="cancelled") from None
             if found is None:

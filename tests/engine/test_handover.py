@@ -75,6 +75,24 @@ def test_a_test_that_waits_for_the_guess_takes_it_without_asking(
     assert (takes, service.calls) == ([], 1)
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["its own", "anyone's"])
+def test_a_test_that_comes_before_the_guess_has_claimed_pays_for_it(make_team: MakeTeam, own: bool) -> None:
+    (controller, one, _), service = make_team(2), Service()
+
+    async def scene() -> Any:
+        # The guess launches its request; the test is next in the loop, before the first step of that.
+        ahead = asyncio.ensure_future(guess(one, service.ask("a"), own=own))
+        test = asyncio.ensure_future(fetched(one, service.ask("a")))
+        await ahead
+        return await test
+
+    got = one.wait(scene(), timeout=20)
+    one.settle()
+    assert (got.cached, got.usage.calls, service.calls) == (False, 1, 1)
+    sums = controller.usage()["judge"]
+    assert (sums["calls"], sums["stored"]) == (1, 0)
+
+
 def test_of_two_workers_tests_the_first_takes_what_was_fetched_for_either(
     make_team: MakeTeam, takes: list[str]
 ) -> None:
