@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.cases.flips import flipped
 from tests.cases.running import case_files, run_file
 
 
@@ -14,7 +16,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cases", description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder of case files, or one case file")
     parser.add_argument("ids", nargs="*", help="only these cases")
+    parser.add_argument(
+        "--flips",
+        action="store_true",
+        help="change each expected fact in turn, and tell which change is not noticed",
+    )
     given = parser.parse_args(arguments)
+    if given.flips:
+        return _flips(given.folder, given.ids)
     totals: Counter[str] = Counter()
     for path in case_files(given.folder):
         name, why = run_file(path, given.ids)
@@ -27,6 +36,24 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     print(f"{totals.total()} cases: {totals['ok']} ok, {totals['WRONG']} WRONG")
     return 1 if totals["WRONG"] else 0
+
+
+def _flips(folder: Path, ids: list[str]) -> int:
+    tried = unnoticed = 0
+    for path in case_files(folder):
+        case = json.loads(path.read_text(encoding="utf-8"))
+        if ids and case["id"] not in ids:
+            continue
+        found = flipped(case)
+        tried, unnoticed = tried + found.tried, unnoticed + len(found.unnoticed)
+        print(case["id"], f"{found.tried - len(found.unnoticed)} of {found.tried} noticed", flush=True)
+        print(
+            *(f"  not noticed: {told}" for told in found.unnoticed),
+            sep="\n",
+            end="\n" if found.unnoticed else "",
+        )
+    print(f"{tried - unnoticed} of {tried} changes noticed")
+    return 1 if unnoticed or not tried else 0
 
 
 if __name__ == "__main__":

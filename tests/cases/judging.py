@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.cases.checks import contradictions
 from tests.cases.naming import missing, named
 from tests.cases.nevers import FINE, nevers
 from tests.cases.outcomes import Outcome
@@ -86,10 +87,9 @@ def _outcome(outcome: str, expected: Mapping[str, Any], got: Outcome) -> list[st
     if outcome == "property":
         if got.problems:
             return list(got.problems)
-        if run := got.facts.get("machine"):
-            told = [text for check in expected.get("checks", ()) for text in _contradictions(str(check), run)]
-            if told:
-                return told
+        run = got.facts.get("machine")
+        if told := [text for check in expected.get("checks", ()) for text in contradictions(str(check), got)]:
+            return told
         fine = got.kind in FINE or run is not None  # a run of pytest may well end badly
         return [] if fine else [f"property expected, got {got.told()}"]
     if got.problems:
@@ -106,25 +106,6 @@ def _outcome(outcome: str, expected: Mapping[str, Any], got: Outcome) -> list[st
     why = [f"the message does not name {item!r}: {got.message:.200}" for item in lacking]
     if "empty failure message" in expected.get("must_not", ()) and not _says_why(got.message):
         why.append(f"empty failure message: {got.message:.100}")
-    return why
-
-
-_COUNT = re.compile(
-    r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|rerun|deselected"
-    r"|(?:quality failure|judge error|endpoint error|embedding error|usage error)s?)\b"
-)
-_EXIT = re.compile(r"exit code (?:is )?(not )?(\d+)")
-
-
-def _contradictions(check: str, run: Any) -> list[str]:
-    """Of a check in words, the counts and the exit code that the run does not have."""
-    why = []
-    for number, word in _COUNT.findall(check):
-        if run.count(word.removesuffix("s")) != int(number):
-            why.append(f"{check!r}: {run.count(word.removesuffix('s'))} {word}: {run.tail}")
-    for negated, code in _EXIT.findall(check):
-        if (run.code == int(code)) == bool(negated):
-            why.append(f"{check!r}: exit code {run.code}: {run.tail}")
     return why
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 Files = Mapping[str, str]
@@ -45,9 +46,7 @@ def test_faithful(judge):
 """
 }
 
-ASYNC_CALLS_SYNC: Files = {
-    "test_case.py": PRELUDE
-    + """
+_ASYNC_CALLS_SYNC = """
 import asyncio
 
 REPLIES = ['{"claims": ["It takes 30 days."]}', '{"verdicts": {"1": {"verdict": true}}}']
@@ -66,47 +65,10 @@ class InTurn:
 async def test_async():
     loop = asyncio.get_running_loop()
     before = type(loop).run_until_complete
-    rb.assert_faithfulness(SAMPLE, ">=0.8", judge=InTurn())
+    rb.HELPER(SAMPLE, THRESHOLD, judge=InTurn())
     assert type(loop).run_until_complete is before
     await asyncio.sleep(0)
 """
-}
-
-FORKS: Files = {
-    "test_case.py": PRELUDE
-    + """
-import os
-
-
-def test_a_forked_child_has_a_judge_of_its_own():
-    rb.assert_search_rag(SAMPLE, judge=says(1.0))
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            rb.assert_search_rag(SAMPLE.with_(question="Another?"), judge=says(1.0))
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitpid(child, 0)[1] == 0
-    rb.assert_search_rag(SAMPLE.with_(question="A third?"), judge=says(1.0))
-"""
-}
-
-THREADS: Files = {
-    "test_case.py": PRELUDE
-    + """
-from concurrent.futures import ThreadPoolExecutor
-
-
-def test_threads():
-    def one(number):
-        return rb.assert_search_rag(SAMPLE.with_(question=f"Question {number}?"), judge=says(1.0)).value
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(one, range(16))) == [1.0] * 16
-"""
-}
 
 EMPTY_PARAMETRISATION: Files = {
     "test_case.py": PRELUDE
@@ -118,19 +80,33 @@ def test_none(rag_sample):
     "questions.jsonl": "",
 }
 
-# The first whose words all occur is taken; each word is a part of a word in the case's description.
-_BY_WORDS: Sequence[tuple[tuple[str, ...], Files]] = (
-    (("async", "sync helper"), ASYNC_CALLS_SYNC),
-    (("fork",), FORKS),
-    (("thread",), THREADS),
-    (("empty", "parametri"), EMPTY_PARAMETRISATION),
-    (("passing",), PASSING),
-)
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_OUTCOMES = {
+    "passing": "pass",
+    "failing": "quality_failure",
+    "misconfigured": "usage_error",
+    "judge-error": "judge_error",
+    "endpoint-error": "endpoint_error",
+}
+_COUNTED = re.compile(rf"({'|'.join(_NUMBERS)}|\d+) ({'|'.join(_OUTCOMES)})(?: tests?)?")
+_ASYNC = re.compile(r"async test that calls the sync helper (assert_faithfulness)\(sample, '([<>=.\d]+)'\)")
 
 
 def for_words(words: str) -> Files | None:
-    """The project for a description in words; None where there is none."""
-    return next((files for wanted, files in _BY_WORDS if all(part in words for part in wanted)), None)
+    """The project for a description in words, all of which are read; None where some are not understood."""
+    text = words.strip().rstrip(".").casefold()
+    if match := _ASYNC.fullmatch(text):
+        code = _ASYNC_CALLS_SYNC.replace("HELPER", match[1]).replace("THRESHOLD", repr(match[2]))
+        return {"test_case.py": PRELUDE + code}
+    if re.fullmatch(r"(?:a|one) test (?:with|of) an empty parametri[sz]ation", text):
+        return EMPTY_PARAMETRISATION
+    parts = [_COUNTED.fullmatch(part) for part in re.split(r" and |, ", text)]
+    if not all(parts):
+        return None
+    counted = [(_OUTCOMES[part[2]], _NUMBERS.get(part[1]) or int(part[1])) for part in parts if part]
+    if counted == [("pass", 1)]:
+        return PASSING  # whose judge may be kept in the store
+    return of_outcomes([outcome for outcome, number in counted for _ in range(number)])
 
 
 _TESTS = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cases.__main__ import main
+from tests.cases.flips import flipped
 from tests.cases.judging import wrong
 from tests.cases.naming import missing
 from tests.cases.nevers import nevers
@@ -21,7 +22,11 @@ OWN = Path(__file__).parent / "own"
 
 @pytest.mark.parametrize("path", sorted(OWN.glob("*.json")), ids=lambda path: path.stem)
 def test_own_cases(path: Path) -> None:
-    assert run_case(json.loads(path.read_text(encoding="utf-8"))) == []
+    case = json.loads(path.read_text(encoding="utf-8"))
+    found = flipped(case)
+    assert found.wrong == []
+    assert found.tried
+    assert found.unnoticed == []
 
 
 def case(op: str, expected: dict[str, Any], **given: Any) -> dict[str, Any]:

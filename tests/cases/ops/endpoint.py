@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -116,7 +117,9 @@ def retry_after(given: Input) -> Outcome:
     sleeps = product.Sleeps()
     with serving([refusal, given.get("then") or {}]) as server:
         outcome = observe(lambda: ask(server, given, sleeps, clock=None if clock is None else lambda: clock))
-        outcome.facts["http_calls"] = server.calls
+        asked = [number for number in [given["value"]] if re.fullmatch(r"[\d.]+", str(number))]
+        numbers = [_CAP, given.get("status", 429), *asked]
+        outcome.facts |= {"http_calls": server.calls, "waited": sleeps.waited, "numbers": numbers}
     outcome.problems += _waiting(outcome, sleeps.waited, asked_seconds(given["value"], clock), given)
     if outcome.kind == "endpoint_error" and not outcome.problems:
         outcome = Outcome("property", message=outcome.message, facts=outcome.facts)
@@ -167,7 +170,7 @@ def echo(given: Input) -> Outcome:
             if pairs != [(parameter, question)]:
                 problems.append(f"{question!r} arrived as {pairs}")
             problems += _encoding(question, server.targets[0], given.get("encoded_examples", {}))
-    return Outcome("property", problems=problems)
+    return Outcome("property", problems=problems, facts={"numbers": [len(given["questions"])]})
 
 
 def _encoding(question: str, target: str, examples: Mapping[str, str]) -> list[str]:

@@ -65,6 +65,7 @@ def rouge(given: Input) -> Outcome:
 
     outcome = observe(measured)
     outcome.problems += problems
+    outcome.facts["numbers"] = [0.0, 1.0]  # what the problems above compare with
     return outcome
 
 
@@ -97,6 +98,7 @@ def bleu(given: Input) -> Outcome:
     outcome = observe(lambda: _bleu(given))
     if outcome.kind == "value" and not 0 <= outcome.value <= 100:
         outcome.problems.append(f"BLEU is {outcome.value!r}")
+    outcome.facts["numbers"] = [0, 100]
     return outcome
 
 

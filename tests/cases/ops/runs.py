@@ -21,6 +21,7 @@ from tests.cases.outcomes import Outcome
 from tests.cases.projects import Project, Run, project
 from tests.cases.registry import Input, op
 from tests.cases.servers import serving
+from tests.cases.steps import Unreadable, from_steps
 
 _CACHED = ("--lf", "--ff", "--sw", "--last-failed", "--failed-first", "--stepwise", "--nf")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS", re.IGNORECASE)
@@ -48,13 +49,21 @@ def pytest_run(given: Input) -> Outcome:
         return _run_unwritable_store(given)
     if "outcomes" in given:
         return _run_outcomes(given)
-    words = " ".join([str(given.get("test", "")), *map(str, given.get("tests", []))]).casefold()
-    written = sources.for_words(words)
-    if written is None:
-        return Outcome("crash", message=f"no test can be written from these words: {words!r}")
+    try:
+        written = from_steps(given["steps"]) if "steps" in given else _for_words(given)
+    except Unreadable as error:
+        return Outcome("crash", message=str(error))
     with project(written) as made:
         run = made.run("-p", "conftest_plugin", *_args(given), "--junitxml=j.xml", env=given.get("env"))
         return _outcome(run, _noise(run))
+
+
+def _for_words(given: Input) -> sources.Files:
+    words = ", ".join([given["test"]] if "test" in given else given.get("tests", []))
+    written = sources.for_words(words)
+    if written is None:
+        raise Unreadable(f"no test can be written from these words: {words!r}")
+    return written
 
 
 def _not_installed(names: Sequence[str]) -> list[str]:
@@ -113,7 +122,9 @@ def _run_files(given: Input) -> Outcome:
     problems += [told for run in runs for told in _noise(run)]
     if not cached and len({(run.code, tuple(sorted(run.kinds))) for run in runs}) > 1:
         problems.append(f"the runs differ: {[(run.code, sorted(run.kinds)) for run in runs]}")
-    return _outcome(runs[0], problems)
+    outcome = _outcome(runs[0], problems)
+    outcome.facts["numbers"] = [len(runs)]
+    return outcome
 
 
 def _with_workers(command: list[str], number: str) -> list[str]:
@@ -210,8 +221,8 @@ def _says(reply: Mapping[str, Any], secrets: Sequence[str]) -> list[str]:
 
 def _run_unwritable_store(given: Input) -> Outcome:
     """A store below a regular file: it can't be made, not even by root."""
-    written = sources.for_words(str(given.get("test", "one passing test")).casefold())
-    with project({**(written or {}), "blocker": "a file"}) as made:
+    written = _for_words(given) if "test" in given else sources.PASSING
+    with project({**written, "blocker": "a file"}) as made:
         store = made.path / "blocker" / "cache" / "store.sqlite"
         run = made.run(*_args(given), f"--ragbench-store={store}", "--junitxml=j.xml", env=given.get("env"))
         problems = _noise(run)
@@ -280,6 +291,7 @@ def compare(given: Input) -> Outcome:
     """The same project alone and with workers: one summary, one request a question."""
     total, bad, broken = (int(given.get(name, 0)) for name in ("questions", "failing", "judge_errors"))
     wanted = {"pass": total - bad - broken, "quality_failure": bad, "judge_error": broken}
+    told_counts = {"passed": wanted["pass"], "quality failure": bad, "judge error": broken}
     problems: list[str] = []
     for args in given["args"]:
         reply = {"status": 200, "json": {"answer": "a", "chunks": ["c"]}}
@@ -299,7 +311,7 @@ def compare(given: Input) -> Outcome:
         if run.code != code_of({name: number for name, number in wanted.items() if number}):
             told.append(f"exit code {run.code}")
         problems += [f"{' '.join(args)}: {text}" for text in told]
-    return Outcome("property", problems=problems)
+    return Outcome("property", problems=problems, facts={"counts": told_counts, "numbers": [total]})
 
 
 @op("pytest_exit", items="files")

@@ -156,4 +156,5 @@ def export_csv(given: Input) -> Outcome:
                     outcome.problems.append(f"{name}: {cell!r} is a formula")
                 if original_text(cell) != value:
                     outcome.problems.append(f"{name}: {value!r} became {cell!r}")
+    outcome.facts["numbers"] = [v for row in rows for v in row.values() if isinstance(v, (int, float))]
     return outcome

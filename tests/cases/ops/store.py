@@ -18,9 +18,8 @@ from pytest_ragbench.judge import rendering
 from pytest_ragbench.judge.openai import openai_judge
 from pytest_ragbench.judge.tasks import GradeSearchRag, SearchRagReply
 from pytest_ragbench.settings import ProviderSettings
-from tests.cases import sources
+from tests.cases.ops.runs import pytest_run
 from tests.cases.outcomes import Outcome, observe
-from tests.cases.projects import project
 from tests.cases.registry import Input, op
 from tests.cases.servers import Served, serving
 
@@ -120,7 +119,8 @@ def stress(given: Input) -> Outcome:
         if found.value != _value(key):
             problems.append(f"key {key}: {found.told()}")
     made.close()
-    return Outcome("property", value=len(written), problems=problems[:5])
+    numbers = [len(written), writers, each]
+    return Outcome("property", value=len(written), problems=problems[:5], facts={"numbers": numbers})
 
 
 async def _opened(engine: Engine) -> None:
@@ -188,11 +188,12 @@ def cache_key(given: Input) -> Outcome:
     problems: list[str] = []
     with _servers(urls, {"status": 200, "json": _COMPLETION}) as servers:
         asker = _Asker(servers, Path("keys.sqlite"))
-        first = asker.ask(base)
+        first, missed = asker.ask(base), []
         for change, variant in zip([{}, *given["variants"]], [base, *variants], strict=True):
             before = asker.calls()
             found = asker.ask(variant)
             asked, same = asker.calls() > before, not set(change) - _NOT_ASKED
+            missed.append(asked)
             if asked == same:
                 problems.append(f"{change or 'the same again'} {'asks again' if asked else 'is a hit'}")
             if same and found != first:
@@ -202,7 +203,8 @@ def cache_key(given: Input) -> Outcome:
         outcomes = [observe(lambda: asker.ask(base)).kind for _ in range(2)]
         if outcomes != ["judge_error", "value"]:
             problems.append(f"an outage and the run after it: {outcomes}")
-    return Outcome("property", problems=problems)
+    numbers = [number for number, asked in enumerate(missed) if asked]  # the base itself has the number 0
+    return Outcome("property", problems=problems, facts={"numbers": numbers})
 
 
 class _servers:
@@ -263,10 +265,10 @@ def _replace(path: Path, payload: str | bytes) -> None:
 
 @op("fork", "fork_safety")
 def fork(given: Input) -> Outcome:
-    """A test that forks, where parent and child both ask."""
-    with project(sources.FORKS) as made:
-        run = made.run(*[arg for arg in given.get("args", []) if isinstance(arg, str)], "--junitxml=j.xml")
-    problems = run.lacks(["INTERNALERROR"])
-    if run.code != 0:
-        problems.append(f"exit code {run.code}: {run.tail}")
-    return Outcome("pass" if run.code == 0 else "crash", problems=problems, facts={"machine": run})
+    """A test that forks: the ``steps`` of the case, or parent and child both ask."""
+    steps = given.get(
+        "steps", ["the parent asks", "fork", "the child asks", "the parent waits", "the parent asks"]
+    )
+    if not any("fork" in str(step).casefold() for step in steps):
+        return Outcome("crash", message=f"no step forks: {steps}")
+    return pytest_run(given.over({"steps": steps}))
