@@ -49,6 +49,17 @@ def test_many_differences_are_flipped_at_random() -> None:
     assert paired.sign_flip(differences) == paired.sign_flip(differences[::-1])
 
 
+def test_thirteen_differences_are_flipped_in_every_way_and_fourteen_at_random() -> None:
+    """The share of flips that come to no less is of 2¹³ ways, and then of 9999 draws and the signs as they are."""
+    assert paired.sign_flip([-1.0] * 13) == 0.5**13
+    assert paired.sign_flip([-1.0] * 60) == 1 / 10_000
+    drawn = 10_000 * paired.sign_flip([-1.0] * 13 + [1.0])
+    assert drawn == round(drawn)
+    assert drawn / 10_000 == pytest.approx(15 / 2**14, abs=0.001)
+    assert paired.sign_flip([1.0] * 60) == 1.0
+    assert paired.sign_flip([-1.0] * 3 + [1e-12] * 60) == 1 / 8  # rounding errors are no differences
+
+
 def test_mcnemar() -> None:
     from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
 
@@ -58,7 +69,8 @@ def test_mcnemar() -> None:
     )
     assert paired.mcnemar(10, 1) == pytest.approx(0.005859, abs=1e-6)
     assert paired.mcnemar(4, 0) == 0.0625
-    assert paired.mcnemar(0, 0) == 1.0
+    assert paired.mcnemar(0, 0) == paired.mcnemar(0, 0, two_sided=True) == 1.0
+    assert paired.mcnemar(4, 8, two_sided=True) == paired.mcnemar(8, 4, two_sided=True)
 
 
 def test_fisher() -> None:
@@ -67,13 +79,19 @@ def test_fisher() -> None:
     assert paired.fisher((2, 2), (2, 2)) == 1.0
     # Of all ways to deal 4 + 1 passes to 5 + 3 votes, those with 1 or none among the 3.
     assert paired.fisher((4, 5), (1, 3)) == pytest.approx(stats.hypergeom.cdf(1, 8, 5, 3))
-    with pytest.raises(UsageError, match="4 of 3"):
-        paired.fisher((4, 3), (0, 3))
+    for wrong in [(4, 3), (-1, 3)]:
+        for pair in ((wrong, (0, 3)), ((0, 3), wrong)):
+            with pytest.raises(UsageError, match=f"{wrong[0]} of 3"):
+                paired.fisher(*pair)
+    assert paired.fisher((0, 0), (0, 3)) == 1.0
 
 
 def test_holm() -> None:
     assert paired.holm([0.01, 0.04, 0.03, 0.20]) == pytest.approx([0.04, 0.09, 0.09, 0.20])
     assert paired.holm([]) == []
+    for wrong in (-0.01, 1.01, math.nan):
+        with pytest.raises(UsageError, match=r"lies in 0\.\.1"):
+            paired.holm([0.5, wrong])
 
 
 @settings(max_examples=6, deadline=None)  # statsmodels takes .2 s for each

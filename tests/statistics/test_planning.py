@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UndefinedScore, UsageError
 from pytest_ragbench.statistics.bounds import share_bounds
@@ -51,6 +54,43 @@ def test_more_questions_like_these() -> None:
     assert more_questions([1.0], 1.0) is None
     assert more_questions([1.0, 0.0], 1.0) is None
     assert more_questions([3.0] * 10, 2.5, low=1.0, high=5.0) == 1
+
+
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0]), min_size=2, max_size=12),
+    st.sampled_from([1.5, 2.25, 3.1, 4.4]),
+    st.sampled_from([0.9, 0.95]),
+)
+def test_the_advice_is_the_larger_of_what_spread_and_range_take(
+    values: list[float], limit: float, confidence: float
+) -> None:
+    mean = statistics.fmean(values)
+    assume(abs(mean - limit) > 1e-6)
+    share = (limit - 1) / (mean - 1) if mean > limit else (5 - limit) / (5 - mean)
+    needed = max(
+        questions_needed(statistics.stdev(values), abs(mean - limit), confidence=confidence),
+        perfect_needed(share, confidence),
+    )
+    found = more_questions(values, limit, confidence=confidence, low=1.0, high=5.0)
+    assert found == two_digits(max(needed - len(values), 1))
+
+
+def test_ends_of_what_is_asked() -> None:
+    assert questions_needed(0.0, 0.1) == 1
+    with pytest.raises(UndefinedScore) as caught:
+        questions_needed(0.2, -0.1)
+    assert caught.value.code == "no_distance"
+    for share in (0.0, 1.0, -0.5, 1.5):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            perfect_needed(share)
+    # A million questions are too many to ask for, 12,000 are not; and the limit may lie at either end.
+    assert more_questions([0.0, 1.0], 0.4999) is None
+    assert more_questions([0.0, 1.0], 0.48) == 7800
+    assert more_questions([0.4, 0.6], 0.0) is more_questions([0.4, 0.6], 1.0) is None
+    assert [advice(1_999), advice(2_000)] == [
+        "about 1,999 more questions would settle it",
+        "it would take thousands of questions more to settle it",
+    ]
 
 
 @pytest.mark.parametrize(
