@@ -153,7 +153,7 @@ def test_the_table_holds_every_metric_of_one_sample() -> None:
     sets = {"corpus_bleu", "cache_hit_rate", "context_preservation", "multi_turn_consistency"}
     ours = {
         name for name, known in all_metrics().items()
-        if known.needs and name not in sets and is_built_in(known)
+        if known.needs and name not in sets and not name.startswith("test_") and is_built_in(known)
     }  # fmt: skip
     assert {row.metric.partition("@")[0] for row in TABLE} == ours
 
