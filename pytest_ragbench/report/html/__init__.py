@@ -20,6 +20,7 @@ from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.html.replies import packs
+from pytest_ragbench.report.html.causes import failures_by_cause
 from pytest_ragbench.report.html.rows import (
     Row,
     Texts,
@@ -27,7 +28,6 @@ from pytest_ragbench.report.html.rows import (
     payload,
     rows_of,
     set_scores,
-    worst,
 )
 
 _LIBRARY = "chartist-1.5.0.umd.js"
@@ -41,7 +41,10 @@ _SCRIPTS = (
     "6-question.js",
     "7-charts.js",
 )
-_WORST = 10
+_CAUSES = 10
+"""So many groups of failures are shown at once; the others when they are asked for."""
+_EXAMPLES = 3
+"""So many questions of a group are shown."""
 _VERDICTS = {
     0: "passed",
     1: "failed",
@@ -105,6 +108,12 @@ def html_report(
     asked = {score.metric for row in rows for _, score in row.scores}
     title = f"RAG quality: {_outcome_line(report)}"
     script, css = joined(_SCRIPTS), asset("report.css")
+    groups = failures_by_cause(rows)
+    told = payload(rows, texts, baseline)
+    places = {id(row): place for place, row in enumerate(rows)}
+    for number, group in enumerate(groups):
+        for row in group.rows:
+            told[places[id(row)]]["cause"] = number
     data: dict[str, Any] = {
         "title": title,
         "run": {"id": report.run.id},
@@ -113,7 +122,8 @@ def html_report(
             for figure in sorted(found, key=lambda figure: -figure.missed)
         ],
         "plots": [{"edges": figure.edges, "counts": figure.counts} for figure in plotted],
-        "questions": payload(rows, texts, baseline),
+        "questions": told,
+        "causes": [group.cause.text for group in groups],
         "texts": texts.all,
     }
     if report.run.trace_url:
@@ -123,7 +133,6 @@ def html_report(
         data["trend"] = shown_trend
     from markupsafe import Markup
 
-    places = {id(row): place for place, row in enumerate(rows)}
     by_name = {name: place for place, row in enumerate(rows) for name in (row.sample.question, row.sample.id)}
     started = datetime.fromtimestamp(report.run.started, UTC)
     return template("report.html.j2").render(
@@ -148,7 +157,10 @@ def html_report(
         trend=shown_trend,
         sets=list(set_scores(report)),
         calls=list(report.summary.calls.items()) if report.summary else [],
-        worst=worst(rows, _WORST),
+        groups=groups,
+        shown_groups=_CAUSES,
+        examples=_EXAMPLES,
+        why=_why,
         place_of=lambda row: places[id(row)],
         by_name=by_name,
         others=[result for result in report.results if not about_one_question(result)],
@@ -181,6 +193,22 @@ def _outcome_line(report: RunReport) -> str:
         counts[result.outcome] = counts.get(result.outcome, 0) + 1
     order = ("passed", "failed", "error", "xfailed", "xpassed", "skipped")
     return ", ".join(f"{counts[name]} {name}" for name in order if name in counts) or "no tests"
+
+
+def _why(row: Row) -> list[str]:
+    """What is wrong with a question, a line for each of its scores that missed or are not there."""
+    said = []
+    for _, score in row.scores:
+        if score.error is not None:
+            said.append(f"{score.metric}: {score.error.message}")
+        elif score.passed is False:
+            reason = score.error_message or score.reason
+            said.append(
+                f"{score.metric} {score.value:.3f}, wanted {score.threshold}{': ' * bool(reason)}{reason}"
+            )
+    return said or [
+        test.message for test in row.tests if test.message and test.outcome in ("failed", "error")
+    ]
 
 
 def _outcomes(rows: Sequence[Row]) -> list[tuple[str, int]]:

@@ -1,7 +1,7 @@
 "use strict";
 // The table of questions: filtered and sorted as a whole, shown a page at a time.
 const SIZE = 50;
-const TABLE = { text: "", outcome: "", metric: "", tag: "", below: "", sort: "bad", down: true, page: 0, found: [] };
+const TABLE = { text: "", outcome: "", metric: "", tag: "", below: "", cause: "", sort: "bad", down: true, page: 0, found: [] };
 
 // Folded once, when the first search is typed.
 const haystacks = [];
@@ -24,6 +24,7 @@ function scoreOf(row, metric) {
 
 function matches(row, words) {
   if (TABLE.outcome && row.outcome !== TABLE.outcome) return false;
+  if (TABLE.cause !== "" && row.cause !== Number(TABLE.cause)) return false;
   if (TABLE.tag && !(row.tags || []).includes(TABLE.tag)) return false;
   if (TABLE.metric) {
     const score = scoreOf(row, TABLE.metric);
@@ -120,6 +121,7 @@ function refresh() {
     h("span", { id: "page", tabindex: "-1" }, `Page ${TABLE.page + 1} of ${pages}`),
     h("button", { type: "button", class: "plain", id: "after", disabled: TABLE.page >= pages - 1, onclick: go(TABLE.page + 1, "after") }, "Next →"),
     h("span", { class: "dim" }, counted));
+  byId("count").textContent = counted;
   say(counted);
 }
 
@@ -138,7 +140,7 @@ function drawTable() {
     clearTimeout(waiting);
     TABLE.text = event.target.value;
     TABLE.page = 0;
-    waiting = setTimeout(refresh, 120);
+    waiting = setTimeout(refresh, 40);
   };
   const sorts = [["bad", "worst first"], ["question", "question"], ["outcome", "outcome"], ["latency", "latency"], ...names.map((name) => [name, name])];
   const sorting = (event) => {
@@ -146,15 +148,44 @@ function drawTable() {
     TABLE.down = ["bad", "latency"].includes(TABLE.sort);
     refresh();
   };
+  const causes = DATA.causes.map((text, place) => option(String(place), text.length > 70 ? text.slice(0, 69) + "…" : text));
+  const more = h("details", { id: "more" }, h("summary", {}, "Filters and order"), h("div", { class: "filters" },
+    select("Outcome", "outcome", [option("", "all"), ...outcomes.map((name) => option(name))]),
+    causes.length > 0 && select("Cause", "cause", [option("", "all"), ...causes]),
+    names.length > 0 && select("Metric", "metric", [option("", "all"), ...names.map((name) => option(name))]),
+    names.length > 0 && select("Of that metric", "below", [option("", "any score"), option("missed", "missed"), option("none", "no score")]),
+    tags.length > 0 && select("Tag", "tag", [option("", "all"), ...tags.map((name) => option(name))]),
+    h("label", {}, "Order", h("select", { id: "order", onchange: sorting }, sorts.map(([name, text]) => option(name, text))))));
   fill(byId("table"),
-    h("div", { class: "filters", role: "search" },
-      h("label", { class: "wide" }, "Search in questions, answers, references and ids", h("input", { type: "search", id: "search", autocomplete: "off", oninput: typed })),
-      select("Outcome", "outcome", [option("", "all"), ...outcomes.map((name) => option(name))]),
-      names.length > 0 && select("Metric", "metric", [option("", "all"), ...names.map((name) => option(name))]),
-      names.length > 0 && select("Of that metric", "below", [option("", "any score"), option("missed", "missed"), option("none", "no score")]),
-      tags.length > 0 && select("Tag", "tag", [option("", "all"), ...tags.map((name) => option(name))]),
-      h("label", {}, "Order", h("select", { id: "order", onchange: sorting }, sorts.map(([name, text]) => option(name, text))))),
+    h("div", { class: "stuck", role: "search" },
+      h("div", { class: "filters first" },
+        h("label", { class: "wide" }, "Search in questions, answers, references and ids", h("input", { type: "search", id: "search", autocomplete: "off", oninput: typed })),
+        h("span", { id: "count", class: "dim" }), h("button", { type: "button", class: "plain", id: "reset", onclick: reset }, "Show all")),
+      more),
     h("div", { class: "scroll", id: "rows" }),
     h("div", { class: "pager", id: "pager" }));
+  // On a small screen the selects would hide the questions, which scroll below them.
+  const wide = window.matchMedia("(min-width: 40rem) and (min-height: 30rem)");
+  const fold = () => { more.open = wide.matches; };
+  wide.addEventListener("change", fold);
+  fold();
   refresh();
+}
+
+const FILTERS = ["outcome", "cause", "metric", "below", "tag"];
+
+function filterBy(chosen) {
+  TABLE.text = byId("search").value = "";
+  for (const name of FILTERS) {
+    TABLE[name] = chosen[name] || "";
+    if (byId("by-" + name)) byId("by-" + name).value = TABLE[name];
+  }
+  TABLE.page = 0;
+  refresh();
+}
+
+function reset() {
+  filterBy({});
+  if (/^#cause=/.test(location.hash)) history.replaceState(null, "", "#questions");
+  byId("search").focus();
 }

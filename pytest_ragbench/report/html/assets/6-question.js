@@ -137,6 +137,7 @@ function route() {
   const match = /^#q=(\d+)$/.exec(location.hash);
   const row = match && ROWS[Number(match[1])];
   const was = !byId("overview").hidden;
+  const cause = /^#cause=(\d+)$/.exec(location.hash);
   if (row && was) listScroll = window.scrollY;
   byId("overview").hidden = Boolean(row);
   byId("question").hidden = !row;
@@ -145,6 +146,12 @@ function route() {
     window.scrollTo(0, 0);
     byId("title").focus({ preventScroll: true });
     document.title = row.question.slice(0, 80) + " · RAG quality";
+  } else if (cause && DATA.causes[Number(cause[1])] !== undefined) {
+    byId("question").replaceChildren();
+    document.title = DATA.title;
+    filterBy({ cause: cause[1] });
+    byId("questions").scrollIntoView({ block: "start" });
+    byId("questions").focus({ preventScroll: true });
   } else if (!was) {
     byId("question").replaceChildren();
     document.title = DATA.title;

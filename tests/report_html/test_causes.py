@@ -1,0 +1,153 @@
+"""Failures grouped by what they have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_ragbench.report.html.causes import Group, failures_by_cause
+from pytest_ragbench.report.html import html_report
+from pytest_ragbench.report.html.rows import rows_of
+from tests.report_html.pages import ReadPage, a_report, a_result, a_score
+from tests.report_html.test_browser import Opened
+
+
+def groups_of(results: list[dict[str, Any]]) -> list[Group]:
+    return failures_by_cause(rows_of(a_report(results)))
+
+
+def told(groups: list[Group]) -> list[tuple[str, str, list[str | None]]]:
+    return [(each.cause.kind, each.cause.text, [row.sample.id for row in each.rows]) for each in groups]
+
+
+def claim(name: str, text: str, reason: str, chunk: int | None = None, **sample: Any) -> dict[str, Any]:
+    score = a_score(0.5, evidence=[{"text": text, "ok": False, "reason": reason, "chunk": chunk}])
+    return a_result(name, 0.5, scores=[score], **sample)
+
+
+def lacking(name: str, document: str, **score: Any) -> dict[str, Any]:
+    missed = a_score(0.0, **{"metric": "recall@5", "tier": "retrieval", **score})
+    return a_result(
+        name, 0.0, scores=[missed], context_ids=["other.md"], relevant_ids={document: 1, "unneeded.md": 0}
+    )
+
+
+def outage(name: str, message: str) -> dict[str, Any]:
+    gone = {"outcome": "error", "kind": "endpoint", "message": message}
+    return {**a_result(name, None, scores=[]), "samples": [], **gone}
+
+
+def test_the_same_error_is_one_cause_and_comes_first() -> None:
+    groups = groups_of(
+        [
+            a_result("good", 0.9),
+            a_result("poor", 0.5),
+            outage("down-1", "no connection to http://a/?q=down-1 (after 3 attempts); try ragbench doctor"),
+            outage("down-2", "no connection to http://a/?q=down-2 (after 9 attempts); try ragbench doctor"),
+        ]
+    )
+    assert told(groups) == [
+        ("error", "no connection to http://a/?q=…", ["down-1", "down-2"]),
+        ("metric", "below >=0.8", ["poor"]),
+    ]
+
+
+def test_a_document_that_several_questions_miss_or_are_held_against() -> None:
+    chunks = {"contexts": ["It is 13.", "It is 14."], "context_ids": ["prices.md", "more.md"]}
+    groups = groups_of(
+        [
+            lacking("a", "offices.md"),
+            lacking("b", "offices.md"),
+            lacking("alone", "parking.md"),
+            *(claim(f"c{n}", f"It is {n}.", "the context says otherwise", 1, **chunks) for n in range(3)),
+        ]
+    )
+    # Worst first: three claims that lack a half each, two retrievals that lack all.
+    assert told(groups) == [
+        ("document", "claims that prices.md contradicts", ["c0", "c1", "c2"]),
+        ("document", "offices.md was not retrieved", ["a", "b"]),
+        ("metric", "below >=0.8", ["alone"]),
+    ]
+    # Without ids a chunk is called by how it begins.
+    unnamed = [claim(name, name, "no", 2, contexts=["x", "Returns take a week."]) for name in ("y", "z")]
+    assert told(groups_of(unnamed))[0][1] == "claims that “Returns take a week.” contradicts"
+
+
+def test_the_same_words_about_different_claims_are_one_cause() -> None:
+    groups = groups_of(
+        [
+            claim("a", "Socks are blue.", "no chunk mentions blue socks"),
+            claim("b", "Shops open at 9.", "no chunk mentions shops"),
+            claim("c", "It is 13.", "no chunk says so; missing: 13"),
+            claim("d", "It is red.", "no chunk says so; missing: red"),
+            claim("e", "The judge is a model.", "Nothing that I was shown speaks of it"),
+            claim("f", "Which writes freely.", "The context is about something else"),
+        ]
+    )
+    assert told(groups) == [
+        ("metric", "claims that are in no chunk", ["e", "f"]),
+        ("claim", "no chunk mentions …", ["a", "b"]),
+        ("claim", "no chunk says so", ["c", "d"]),
+    ]
+
+
+def test_each_failure_is_in_one_group_of_the_largest_cause_it_has() -> None:
+    both = lacking("both", "x.md")
+    both["samples"][0]["relevant_ids"]["y.md"] = 2
+    groups = groups_of([lacking("a", "x.md"), both, lacking("b", "y.md"), lacking("c", "y.md")])
+    assert told(groups) == [
+        ("document", "y.md was not retrieved", ["both", "b", "c"]),
+        ("metric", "below >=0.8", ["a"]),  # what is left of the other document is no cause of several
+    ]
+    plain = {**a_result("q", 0.9), "outcome": "failed", "kind": None}
+    assert told(groups_of([plain])) == [
+        ("test", "test_a.py::test_answer failed, with no score below its threshold", ["q"])
+    ]
+
+
+def test_the_page_opens_with_gates_and_causes() -> None:
+    gate = {"gate": "faithfulness >= 0.8", "metric": "faithfulness", "verdict": "FAIL", "reason": "below"}
+    whole = {"test": "t.py::test_all", "outcome": "failed", "kind": "quality", "message": "ndcg 0.7"}
+    results = [*(lacking(f"q{n}", f"doc-{n // 2}.md") for n in range(26)), whole]
+    text = html_report(a_report(results, gates=[gate]))
+    headings = [text.index(f">{name}<") for name in ("Gates", "What failed, by cause", "The run")]
+    assert headings == sorted(headings)
+    assert text.index("Distributions") > headings[-1]
+    page = ReadPage(text)
+    assert page.problems == []
+    for said in ("26 of 26 questions failed", "13 causes", "3 more causes", "t.py::test_all: ndcg 0.7"):
+        assert page.shows(said), said
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_cause_is_shown_in_the_table_and_the_filter_stays_in_sight(
+    browser: Any, tmp_path: Any, width: int
+) -> None:
+    results = [lacking(f"q{n}", "x.md" if n % 2 else "y.md") for n in range(160)]
+    size = {"width": width, "height": 800}
+    opened = Opened(browser, tmp_path / "page.html", a_report([*results, a_result("z", 0.9)]), viewport=size)
+    page = opened.page
+    page.focus("a[href='#cause=1']")
+    page.keyboard.press("Enter")
+    opened.wait("#count", "80 of 161 questions")
+    assert page.evaluate("document.activeElement.id") == "questions"
+    chosen = page.input_value("#by-cause")
+    page.mouse.wheel(0, 1500)
+    page.wait_for_function("window.scrollY > 1000")
+    bar = page.locator(".stuck").bounding_box()
+    assert 0 <= bar["y"] < 5
+    assert bar["height"] < 800 / 3
+    assert page.is_visible("#by-outcome") == (width > 1000)
+    page.fill("#search", "q11")
+    opened.wait("#count", "5 of 161 questions")
+    page.click("#rows tbody a >> nth=0")
+    page.wait_for_selector("#title")
+    page.keyboard.press("Escape")
+    opened.wait("#count", "5 of 161 questions")
+    page.click("#reset")
+    opened.wait("#count", "161 of 161 questions")
+    assert chosen == "1"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert opened.complaints == []
