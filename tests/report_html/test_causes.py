@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.report.html.causes import Group, failures_by_cause
 from pytest_ragbench.report.html import html_report
+from pytest_ragbench.report.html.causes import Group, failures_by_cause
 from pytest_ragbench.report.html.rows import rows_of
 from tests.report_html.pages import ReadPage, a_report, a_result, a_score
 from tests.report_html.test_browser import Opened

@@ -18,9 +18,9 @@ from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.html.causes import failures_by_cause
 from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.html.replies import packs
-from pytest_ragbench.report.html.causes import failures_by_cause
 from pytest_ragbench.report.html.rows import (
     Row,
     Texts,
