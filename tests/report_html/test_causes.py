@@ -100,6 +100,14 @@ def test_each_failure_is_in_one_group_of_the_largest_cause_it_has() -> None:
         ("document", "y.md was not retrieved", ["both", "b", "c"]),
         ("metric", "below >=0.8", ["a"]),  # what is left of the other document is no cause of several
     ]
+    shared = lacking("shared", "large.md")
+    shared["samples"][0]["relevant_ids"]["small.md"] = 1
+    most = [lacking(f"l{n}", "large.md") for n in range(3)]
+    rest = [lacking(f"s{n}", "small.md") for n in range(2)]
+    assert told(groups_of([*rest, shared, *most])) == [
+        ("document", "large.md was not retrieved", ["shared", "l0", "l1", "l2"]),
+        ("document", "small.md was not retrieved", ["s0", "s1"]),  # without the one that is told of already
+    ]
     plain = {**a_result("q", 0.9), "outcome": "failed", "kind": None}
     assert told(groups_of([plain])) == [
         ("test", "test_a.py::test_answer failed, with no score below its threshold", ["q"])

@@ -196,7 +196,7 @@ def _outcome_line(report: RunReport) -> str:
 
 
 def _why(row: Row) -> list[str]:
-    """What is wrong with a question, a line for each of its scores that missed or are not there."""
+    """What is wrong with a question: a line for each score that missed or is not there, the same one once."""
     said = []
     for _, score in row.scores:
         if score.error is not None:
@@ -206,9 +206,8 @@ def _why(row: Row) -> list[str]:
             said.append(
                 f"{score.metric} {score.value:.3f}, wanted {score.threshold}{': ' * bool(reason)}{reason}"
             )
-    return said or [
-        test.message for test in row.tests if test.message and test.outcome in ("failed", "error")
-    ]
+    messages = (test.message for test in row.tests if test.outcome in ("failed", "error"))
+    return list(dict.fromkeys(said or filter(None, messages)))
 
 
 def _outcomes(rows: Sequence[Row]) -> list[tuple[str, int]]:
