@@ -15,6 +15,7 @@ from pytest_ragbench.model.report import (
     RunReport,
     SampleRecord,
     ScoreRecord,
+    SummaryRecord,
     TestRecord,
 )
 
@@ -29,6 +30,7 @@ AT_TIMES: Mapping[type, tuple[str, ...]] = {
     QuestionRecord: ("first_token", "at_once", "trace_id"),
     ReplyRecord: tuple(f.name for f in fields(ReplyRecord) if f.name != "text"),
     TestRecord: ("metrics", "reruns"),
+    SummaryRecord: ("judges", "embedders"),
     RunReport: ("missing", "not_chosen", "baseline", "preflight", "mutations"),
 }
 """Fields that are written only where they say something."""
@@ -112,11 +114,7 @@ def _of_a_report(report: RunReport) -> Collection[str]:
 
 _OF_A_VALUE = [name for name in _names(ScoreRecord) if name not in ALWAYS_IN_A_SCORE]
 _LEFT_OUT: Mapping[type, Callable[[Any], Collection[str]]] = {
+    **dict.fromkeys(AT_TIMES, _where_empty),
     ScoreRecord: _of_a_score,
-    ReplyRecord: _where_empty,
-    SampleRecord: _where_empty,
-    QuestionRecord: _where_empty,
-    RunInfo: _where_empty,
-    TestRecord: _where_empty,
     RunReport: _of_a_report,
 }

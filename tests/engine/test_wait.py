@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragbench.engine import Engine, Limits, loop
+from pytest_ragbench.engine import Engine, Limits
 from pytest_ragbench.engine.loop import begin
 from pytest_ragbench.model.errors import Unscored
 from tests.engine.helpers import Service, fetched
@@ -233,7 +233,7 @@ def test_whoever_waits_is_told_where_it_is_a_service_that_takes_long(
         if long:
             engine.loop.call_soon_threadsafe(enough.set)
 
-    monkeypatch.setattr(loop.time, "process_time", process_time)
+    monkeypatch.setattr("pytest_ragbench.engine.loop.time.process_time", process_time)
     engine.wait(enough.wait(), meanwhile=meanwhile)
     assert told == ([False] if computes else [False, True])
 

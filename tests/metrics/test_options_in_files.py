@@ -74,9 +74,8 @@ def table() -> Iterator[Any]:
         for option in names:
             if option == "k":
                 continue  # part of the name: below
-            given = {"verdicts": ["json", "probability"], "yes_from": [0.7]}.get(option) or values(
-                metric, option
-            )
+            common: dict[str, list[Any]] = {"verdicts": ["json", "probability"], "yes_from": [0.7]}
+            given = common.get(option) or values(metric, option)
             for value in given:
                 yield pytest.param(name, option, value, id=f"{name}-{option}-{value}")
 
