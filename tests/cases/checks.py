@@ -12,7 +12,8 @@ _COUNT = re.compile(
     r"|(?:quality failure|judge error|endpoint error|embedding error|usage error)s?)\b"
 )
 _EXIT = re.compile(r"exit code (?:is )?(not )?(\d+)")
-_ABSENT = re.compile(r"no '([^']+)'|'([^']+)' occurs nowhere")
+# Of the whole output; what must be absent inside a part of it, the operation itself looks for.
+_ABSENT = re.compile(r"no '([^']+)'(?!.* inside )|'([^']+)' occurs nowhere")
 _WAITS = re.compile(r"waits? >= ([\d.]+) s, < ([\d.]+) s")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|-n \d+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w%]|\.\d)")
