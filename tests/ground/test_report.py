@@ -179,6 +179,14 @@ def test_a_report_has_one_writer_on_every_platform(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["complete"] is False
 
 
+def test_a_report_is_written_where_there_is_no_room_for_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    JsonReport(tmp_path / "out.json", CONTEXT).finish(RunReport(run=CONTEXT.run, complete=True))
+    assert json.loads((tmp_path / "out.json").read_text())["complete"] is True
+
+
 def test_sums_over_a_run() -> None:
     summary = Summary()
 

@@ -153,6 +153,9 @@ def test_no_gate_decides_where_no_test_is_run(project: Project, both: list[str])
     assert "gates" not in result.stdout.str()
     assert "undecided" not in result.stdout.str()
     assert not (project.path / "out.json").exists()
+    # An editor still finds the tests of a project whose baseline is not there.
+    assert project.run("--ragbench-baseline=nowhere.json", "--collect-only", *both).ret == 0
+    assert project.run("--ragbench-baseline=nowhere.json", *both).ret == 4
 
 
 def test_a_baseline(project: Project, both: list[str]) -> None:
