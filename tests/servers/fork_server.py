@@ -208,8 +208,8 @@ def use(ready: list[Spare]) -> None:
 def main() -> None:
     known = set(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     installed = [path for path in sys.path[1:] if path not in known]
+    preload()  # ours from where PYTHONPATH says, as a run that starts from nothing would
     sys.path[:] = installed
-    preload()
     asked = next_run(socket.socket(fileno=int(sys.argv[1])))
     argv = asked.argv
     placed(os.open(os.devnull, os.O_RDONLY), *asked.files)
