@@ -1,0 +1,79 @@
+"""The start page, followed step by step in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_code_blocks import ROOT, blocks
+from tests.servers.rag_server import RagServer, rag_server
+
+PAGE = ROOT / "docs" / "index.md"
+PROGRAMS = {"pytest": ["-m", "pytest"], "ragbench": ["-m", "pytest_ragbench.cli"]}
+
+
+@pytest.fixture
+def service() -> Iterator[RagServer]:
+    def answer(question: str) -> dict[str, object]:
+        return {"answer": "Every product has a warranty of two years.",
+                "chunks": [{"id": "warranty", "text": "Every product has a warranty of two years."}]}  # fmt: skip
+
+    with rag_server(answer) as server:
+        yield server
+
+
+def follow(block: str, folder: Path) -> list[tuple[int, str]]:
+    """Each line of a block: exit code and output."""
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("RAGBENCH_", "OPENAI_", "PYTEST_"))
+    }
+    found = []
+    for line in block.splitlines():
+        program, *options = shlex.split(line)
+        command = [sys.executable, *PROGRAMS[program], *options]
+        done = subprocess.run(
+            command, cwd=folder, env=environ | {"CI": ""}, capture_output=True, text=True, check=False
+        )
+        found.append((done.returncode, done.stdout + done.stderr))
+    return found
+
+
+@pytest.mark.parametrize("with_pyproject", [False, True])
+def test_each_step_does_what_the_page_says(tmp_path: Path, service: RagServer, with_pyproject: bool) -> None:
+    if with_pyproject:
+        (tmp_path / "pyproject.toml").write_text('[project]\nname = "bot"\nversion = "1"\n')
+    install, begin, check, judge = (text for _, text in blocks(PAGE, "bash"))
+    [(_, url)], [(_, tests)] = blocks(PAGE, "toml"), blocks(PAGE, "python")
+    assert install.startswith("pip install")
+    assert "OPENAI_API_KEY" in judge
+
+    assert [code for code, _ in follow(begin, tmp_path)] == [0, 0]
+    assert service.questions == []  # the stand-in answered
+
+    folder = tmp_path / "tests" / "rag"
+    settings = (folder / "ragbench.toml").read_text(encoding="utf-8")
+    assert url.splitlines()[1] in settings
+    lines = url.replace("http://localhost:8080", service.url).splitlines()
+    (folder / "ragbench.toml").write_text(
+        settings.replace(f'{lines[1]}\n# url = "http://localhost:8080"', "\n".join(lines[1:])),
+        encoding="utf-8",
+    )
+    (folder / "test_rag.py").write_text(tests, encoding="utf-8")
+    (healthy, doctor), (answered, said) = follow(check, tmp_path)
+    assert (healthy, answered) == (0, 0), doctor + said
+    assert "two years" in said
+
+    # Two of the three questions are about something else than what this service always says.
+    service.questions.clear()
+    [(code, output)] = follow("pytest", tmp_path)
+    assert code == 1, output
+    assert "RAG quality" in output
+    assert len(set(service.questions)) == 3
