@@ -36,6 +36,8 @@ class Failure(NamedTuple):
     message: str
     code: str
     trace_id: str | None = None
+    raw: str | None = None
+    """The reply that could not be used: evidence for whoever meets the failure in another process."""
 
 
 class Reply(NamedTuple):

@@ -178,7 +178,7 @@ class Fetcher:
             if found is None:
                 break
             if isinstance(found, Failure):
-                failure = call.failure(found.message, code=found.code)
+                failure = call.failure(found.message, code=found.code, raw=found.raw)
                 failure.trace_id = found.trace_id
                 raise failure
             if (got := self._read(read, found)) is not None:
@@ -200,7 +200,7 @@ class Fetcher:
         except BaseException as error:
             # A test that joined meanwhile meets the error itself; only a guess leaves it for others.
             if flight.ahead and isinstance(error, Unscored) and _used_up(error):
-                outcome = Failure(str(error), error.code, error.trace_id)
+                outcome = Failure(str(error), error.code, error.trace_id, error.raw)
             if isinstance(error, Exception):
                 coordinator.note(Event("failed", call.kind))
             running.prefetched.first_takers.pop(digest, None)

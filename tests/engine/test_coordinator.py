@@ -212,9 +212,9 @@ def test_the_failure_of_a_guess_is_handed_over_once(play: Play) -> None:
     async def scene(all_of_them: list[Coordinator], usage: UsageSums) -> None:
         one, other, third = all_of_them
         assert await one.claim("a", ahead=True) is None
-        one.publish("a", Failure("status 503", "http_503"))
-        assert await third.claim("a", ahead=True) == Failure("status 503", "http_503")
-        assert await other.claim("a", ahead=False) == Failure("status 503", "http_503")
+        one.publish("a", Failure("status 503", "http_503", None, "busy"))
+        assert await third.claim("a", ahead=True) == Failure("status 503", "http_503", None, "busy")
+        assert await other.claim("a", ahead=False) == Failure("status 503", "http_503", None, "busy")
         assert await third.claim("a", ahead=False) is None
 
     play(scene)

@@ -119,6 +119,16 @@ def test_a_guess_that_failed_is_its_tests_error_once(make_team: MakeTeam) -> Non
     assert (again.cached, again.usage.calls, service.calls) == (False, 1, 2)
 
 
+def test_the_reply_that_a_guess_could_not_use_is_shown_by_another_workers_test(make_team: MakeTeam) -> None:
+    unusable = JudgeError("grade: missing", code="not_json", raw='{"verdict": "良い"}')
+    (_, one, other), service = make_team(2), Service([unusable])
+    with pytest.raises(JudgeError):
+        one.wait(guess(one, service.ask("a"), own=False))
+    with pytest.raises(JudgeError) as met:
+        other.wait(fetched(other, service.ask("a")))
+    assert (met.value.code, met.value.raw, service.calls) == ("not_json", unusable.raw, 1)
+
+
 def test_what_another_worker_paid_for_is_put_down_to_the_test_that_comes_for_it(make_team: MakeTeam) -> None:
     """Though this worker's guess read it, too: only the controller can say whether its test is the first."""
     (_, one, other), service = make_team(2), Service()
