@@ -29,7 +29,7 @@ from pytest_ragbench.gates.baseline import Baseline
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, evaluate
-from pytest_ragbench.model.report import SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.tests import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.thresholds import TOLERANCE
 from pytest_ragbench.statistics.bounds import mean_bounds
 from pytest_ragbench.statistics.clusters import effective_count

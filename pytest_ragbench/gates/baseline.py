@@ -9,13 +9,8 @@ from dataclasses import dataclass, field
 from pytest_ragbench.gates.observations import NOT_MEASURED, NOT_REACHED, Key, Observations, Sample
 from pytest_ragbench.gates.rules import Rule, ScaleOf, registered_scale
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import (
-    ComparisonRecord,
-    MetricComparison,
-    MovedRecord,
-    RunReport,
-    SetupRecord,
-)
+from pytest_ragbench.model.report import ComparisonRecord, MetricComparison, MovedRecord, RunReport
+from pytest_ragbench.model.tests import SetupRecord
 from pytest_ragbench.model.thresholds import TOLERANCE, Scale
 from pytest_ragbench.statistics.paired import FEWEST, LEVEL, fisher, mcnemar, sign_flip
 

@@ -16,7 +16,8 @@ from pytest_ragbench.gates.verdicts import (
     exit_code_of,
 )
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import BaselineRecord, RunReport, TestRecord
+from pytest_ragbench.model.report import BaselineRecord, RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.settings import GatingSettings
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_ragbench.gates.rules import TIMES, Rule
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import QuestionRecord, SampleRecord, ScoreRecord, SetupRecord, TestRecord
+from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale
 from pytest_ragbench.statistics.clusters import by_cluster
 from pytest_ragbench.text import detect_language

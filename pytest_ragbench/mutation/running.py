@@ -10,9 +10,10 @@ from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.gates.rules import GRADES
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.errors import UndefinedScore, Unscored, UsageError
-from pytest_ragbench.model.report import RunReport, SampleRecord
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.tests import SampleRecord
 from pytest_ragbench.model.thresholds import Scale, Threshold, parse_threshold
 from pytest_ragbench.mutation.rules import Variant, rankings, variants, without_chunks
 from pytest_ragbench.scoring import Context, MetricSetup, Prepared, ScoreRequest, score_all

@@ -22,7 +22,7 @@ from pytest_ragbench.model.scores import plain
 from pytest_ragbench.plugin.collecting import as_question, questions_for
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import Outcome, TestRecord
+    from pytest_ragbench.model.tests import Outcome, TestRecord
     from pytest_ragbench.plan.model import Plan
 
 FIXTURES = frozenset({"rag_sample", "rag_samples", "rag_conversation", "rag_question", "rag_session"})
@@ -156,7 +156,7 @@ def _is_installed(names: Mapping[str, Any]) -> bool:
 
 def not_run(item: pytest.Item, outcome: Outcome) -> TestRecord:
     """The record of a test that did not run."""
-    from pytest_ragbench.model.report import TestRecord
+    from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.report.records import question_record
 
     questions = questions_asked(item)
@@ -246,7 +246,7 @@ class Missing:
         for name, outcome in outcomes.items():
             if name not in known and name.partition("[")[0] in self._functions:
                 # Nothing is known of it but that others of its function were scored.
-                from pytest_ragbench.model.report import TestRecord
+                from pytest_ragbench.model.tests import TestRecord
 
                 yield TestRecord(test=name, outcome=outcome)
 
@@ -254,7 +254,7 @@ class Missing:
         """What a worker told of these tests, and of what was deselected."""
         wanted = [each for each in self._told if each["outcome"] == "deselected" or each["test"] in names]
         if wanted:
-            from pytest_ragbench.model.report import TestRecord
+            from pytest_ragbench.model.tests import TestRecord
             from pytest_ragbench.report.reading import part_from
 
             for each in wanted:

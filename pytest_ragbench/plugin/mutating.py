@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_ragbench.model.report import MutationsRecord, RunReport, TestRecord
+from pytest_ragbench.model.report import MutationsRecord, RunReport
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.mutation.outcome import outcome, text
 from pytest_ragbench.mutation.running import Original, Trial, originals_in, try_out, variants_of
 

@@ -15,7 +15,7 @@ from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.writing import as_dict
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import TestRecord
+    from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.scoring.results import Result
 
 

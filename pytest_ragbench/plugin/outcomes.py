@@ -30,7 +30,7 @@ from pytest_ragbench.plugin.collected import (
 from pytest_ragbench.plugin.state import RESULTS, STATE
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import TestRecord
+    from pytest_ragbench.model.tests import TestRecord
 
 _HERE = Path(__file__).parents[1]
 
@@ -85,7 +85,7 @@ class PhaseOutcome:
             return told
         data = json.loads(told)
         if data.get("record") is not None:
-            from pytest_ragbench.model.report import TestRecord
+            from pytest_ragbench.model.tests import TestRecord
             from pytest_ragbench.report.reading import part_from
 
             data["record"] = part_from(TestRecord, data["record"], name="a worker's result")

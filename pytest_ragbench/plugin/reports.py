@@ -17,7 +17,8 @@ from pytest_ragbench.plugin.state import RunState
 from pytest_ragbench.version import VERSION
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+    from pytest_ragbench.model.report import RunInfo, RunReport
+    from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.report.formats import Factory, ReportContext, ReportFormat
 
 

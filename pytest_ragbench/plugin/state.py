@@ -25,7 +25,7 @@ from pytest_ragbench.plugin.options import given_settings
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
-    from pytest_ragbench.model.report import TestRecord
+    from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.plugin.mutating import PassedAnswers
     from pytest_ragbench.plugin.reception import Reception
     from pytest_ragbench.scoring.results import Result

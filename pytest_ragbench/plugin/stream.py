@@ -29,7 +29,8 @@ from pytest_ragbench.plugin.subtests import Subtests
 if TYPE_CHECKING:
     from pytest_ragbench.calibration.preflight import Preflight
     from pytest_ragbench.gates.deciding import RunGates
-    from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+    from pytest_ragbench.model.report import RunInfo, RunReport
+    from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
     from pytest_ragbench.plugin.outages import Outages
     from pytest_ragbench.report.kept import KeptResults

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_ragbench.model.report import Outcome, TestRecord
+    from pytest_ragbench.model.tests import Outcome, TestRecord
 
 _ALL_METRICS = "*"
 """As in :attr:`TestRecord.metrics`."""

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.formats import ReportContext
 
 _MARK = "'"

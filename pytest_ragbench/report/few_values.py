@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 
 _AT_LEAST = re.compile(r">=?\s*(\d*\.?\d+)")
 _ENOUGH = 3

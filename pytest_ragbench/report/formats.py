@@ -14,7 +14,8 @@ from typing import Protocol
 from pytest_ragbench.extensions import loaded, points
 from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunInfo, RunReport, TestRecord
+from pytest_ragbench.model.report import RunInfo, RunReport
+from pytest_ragbench.model.tests import TestRecord
 
 GROUP = "ragbench.reports"
 BUILT_IN = {

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.markdown import github_annotations, markdown_report
 

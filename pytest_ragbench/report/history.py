@@ -15,7 +15,8 @@ from typing import Any
 
 from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.reading import report_from
 from pytest_ragbench.report.writing import as_dict, to_json

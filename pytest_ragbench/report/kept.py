@@ -6,7 +6,8 @@ import json
 import zlib
 from collections.abc import Iterator
 
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.reading import part_from
 from pytest_ragbench.report.writing import to_json
 

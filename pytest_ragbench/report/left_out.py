@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_ragbench.model.report import TestRecord
+from pytest_ragbench.model.tests import TestRecord
 
 _WITHOUT = "n_without_"
 _REFUSALS = "n_right_refusals"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from pytest_ragbench.clean import counted, one_line
-from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, TestRecord
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.formats import ReportContext

@@ -11,7 +11,8 @@ from pathlib import Path
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.verdicts import undecided
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.summary import Summary

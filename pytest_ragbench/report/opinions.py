@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pytest_ragbench import statistics
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import UndefinedScore
-from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import FlakyRecord, PanelRecord, RunReport
+from pytest_ragbench.model.tests import ScoreRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from pytest_ragbench.report.records import question_of
 

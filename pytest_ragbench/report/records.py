@@ -10,7 +10,10 @@ from typing import Any, Literal, Protocol
 
 from pytest_ragbench.clean import clean, one_line
 from pytest_ragbench.model.errors import JudgeError, Unscored
-from pytest_ragbench.model.report import (
+from pytest_ragbench.model.sample_sets import RagSamples
+from pytest_ragbench.model.samples import Question, RagSample
+from pytest_ragbench.model.scores import Finding, JudgeReply, plain
+from pytest_ragbench.model.tests import (
     ErrorRecord,
     Outcome,
     QuestionRecord,
@@ -19,9 +22,6 @@ from pytest_ragbench.model.report import (
     ScoreRecord,
     TestRecord,
 )
-from pytest_ragbench.model.sample_sets import RagSamples
-from pytest_ragbench.model.samples import Question, RagSample
-from pytest_ragbench.model.scores import Finding, JudgeReply, plain
 from pytest_ragbench.scoring.results import Result
 from pytest_ragbench.secrets import Redactor
 

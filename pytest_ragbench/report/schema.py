@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from pytest_ragbench.model import report as model
-from pytest_ragbench.model.report import Part, RunReport
+from pytest_ragbench.model import report, tests
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import Part
 from pytest_ragbench.report.writing import ALWAYS_IN_A_REPORT, ALWAYS_IN_A_SCORE, AT_TIMES
 
 
@@ -43,7 +44,7 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
 def _described() -> dict[str, dict[str, str]]:
     """Class -> field -> the docstring below it, from the source of the model; a subclass has those of its base."""
     found: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(model)).body:
+    for node in ast.parse(inspect.getsource(tests) + inspect.getsource(report)).body:
         if not isinstance(node, ast.ClassDef):
             continue
         bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != Part.__name__]

@@ -9,14 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.report import (
-    MetricSummary,
-    RunReport,
-    ScoreRecord,
-    SetupRecord,
-    SummaryRecord,
-    TestRecord,
-)
+from pytest_ragbench.model.report import MetricSummary, RunReport, SummaryRecord
+from pytest_ragbench.model.tests import ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.thresholds import Direction, Scale
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.layout import aligned, cut

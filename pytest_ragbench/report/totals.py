@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.left_out import LeftOut
 from pytest_ragbench.report.opinions import Opinions

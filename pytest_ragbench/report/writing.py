@@ -8,16 +8,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from pytest_ragbench.model.report import (
-    QuestionRecord,
-    ReplyRecord,
-    RunInfo,
-    RunReport,
-    SampleRecord,
-    ScoreRecord,
-    SummaryRecord,
-    TestRecord,
-)
+from pytest_ragbench.model.report import RunInfo, RunReport, SummaryRecord
+from pytest_ragbench.model.tests import QuestionRecord, ReplyRecord, SampleRecord, ScoreRecord, TestRecord
 
 ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error")
 """The other fields are written where there is a value."""

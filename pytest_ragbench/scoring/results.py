@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_ragbench.model.errors import RagbenchError
-from pytest_ragbench.model.report import SetupRecord
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
+from pytest_ragbench.model.tests import SetupRecord
 from pytest_ragbench.model.thresholds import Threshold
 from pytest_ragbench.scoring.setup import setup_of
 

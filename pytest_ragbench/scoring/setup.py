@@ -8,8 +8,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.judge.base import identity_of
-from pytest_ragbench.model.report import SetupRecord
 from pytest_ragbench.model.scores import plain
+from pytest_ragbench.model.tests import SetupRecord
 
 if TYPE_CHECKING:
     from pytest_ragbench.scoring.requests import Prepared

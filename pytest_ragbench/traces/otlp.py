@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.traces.spans import SpanData, run_span, spans_of
 

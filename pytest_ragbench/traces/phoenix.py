@@ -19,7 +19,8 @@ from typing import Any
 
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import RagbenchError, UsageError
-from pytest_ragbench.model.report import QuestionRecord, RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.traces.spans import explanation_of, label_of, question_span_id, run_span_id
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ragbench.model.report import ReplyRecord, RunInfo, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunInfo
+from pytest_ragbench.model.tests import ReplyRecord, SampleRecord, ScoreRecord, TestRecord
 
 Attribute = str | int | float | bool
 

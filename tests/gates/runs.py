@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_ragbench.model.report import ErrorRecord, Outcome, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.scores import Usage
+from pytest_ragbench.model.tests import ErrorRecord, Outcome, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.writing import as_dict
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
-from pytest_ragbench.model.report import Outcome, QuestionRecord, TestRecord
+from pytest_ragbench.model.tests import Outcome, QuestionRecord, TestRecord
 from tests.gates.runs import result, run
 
 

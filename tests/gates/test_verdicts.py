@@ -16,8 +16,8 @@ from pytest_ragbench.gates.observations import Observations
 from pytest_ragbench.gates.rules import Rule, parse_rule
 from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate, exit_code_of
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.scores import Usage
+from pytest_ragbench.model.tests import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale
 from pytest_ragbench.report.earlier import read_baseline
 from tests.gates.runs import report, result, run

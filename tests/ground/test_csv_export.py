@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import TestRecord
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.csv_export import original_text, safe_cell, score_rows, write_csv
 from pytest_ragbench.report.reading import part_from
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_ragbench.model.report import TestRecord
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.few_values import FewValues
 from pytest_ragbench.report.reading import part_from
 

@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ragbench.model.report import RunInfo, RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunInfo, RunReport
+from pytest_ragbench.model.tests import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.kept import KeptResults
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 from pytest_ragbench.assertions.failure import evidence_text
-from pytest_ragbench.model.report import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score
+from pytest_ragbench.model.tests import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report.layout import aligned, cells, cut, pad
 from pytest_ragbench.report.summary import Row, Summary, table

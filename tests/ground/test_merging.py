@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UsageError
-from pytest_ragbench.model.report import TestRecord
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report import merging
 from pytest_ragbench.report.merging import Shard, read_shards
 from pytest_ragbench.report.reading import part_from, report_from

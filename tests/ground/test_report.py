@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from pytest_ragbench import JudgeError, RagSample, Score, UsageError
 from pytest_ragbench.assertions.failure import failure_text
 from pytest_ragbench.clean import clean, one_line
-from pytest_ragbench.model.report import Outcome, RunInfo, RunReport, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunInfo, RunReport
 from pytest_ragbench.model.samples import Location
 from pytest_ragbench.model.scores import Finding, JudgeReply, Usage
+from pytest_ragbench.model.tests import Outcome, ScoreRecord, TestRecord
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.report import records
 from pytest_ragbench.report.formats import ReportContext

@@ -156,7 +156,7 @@ POSIX_ONLY = {
 }
 
 LINES = 500
-LONGER = {"model/report.py": 640}
+LONGER: dict[str, int] = {}
 
 
 def _new(found: Iterable[str], exceptions: Iterable[str]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.languages import DEFAULT
-from pytest_ragbench.model.report import RunReport, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_ragbench.model.report import RunReport, SampleRecord, ScoreRecord, TestRecord
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.writing import as_brief_dict
 
 # The worst one of its tests and scores is what a question came to.
