@@ -99,6 +99,41 @@ def test_notations_of_a_number_are_one_number(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "known", "wrong"),
+    [
+        ("open from 9 to 17", "open from 9:00 to 17:00", "open from 9 to 18"),
+        ("open from 9:00 to 17:00", "open from 9 to 17", "open from 9:30 to 17:00"),
+        ("open from 9 to 17", "open on weekdays 9:00–17:00", "open from 9 to 17:30"),
+        ("open from 9.00 to 17.00", "open from 9:00 to 17:00", "open from 9 to 7"),
+        ("открыт с 9 до 17", "открыт с 9:00 до 17:00", "открыт с 9 до 18"),
+        ("открыт с 9 до 17 часов", "открыт ежедневно 9:00–17:00", "открыт с 10 до 17 часов"),
+        ("открыт с 9 ч 30 мин", "открыт с 9:30", "открыт с 9"),
+        ("9時から17時まで営業", "9:00–17:00に営業", "9時から18時まで営業"),
+        ("9:00から17:00まで営業", "9時から17時まで営業", "9:00から16:00まで営業"),
+        ("9時30分から営業", "9:30から営業", "9時から営業"),
+        ("9時半から営業", "9:30から営業", "9時15分から営業"),
+    ],
+)
+def test_times_of_day_are_hours(said: str, known: str, wrong: str) -> None:
+    whole = "店は{}している。" if "業" in said else "Магазин {}." if "открыт" in said else "The shop is {}."
+    assert verify(whole.format(said), [whole.format(known)]).value >= 0.5
+    assert verify(whole.format(wrong), [whole.format(known)]).value < 0.5
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("It opens at 10 on weekdays.", "It opens at 9:00 on weekdays and at 10:00 on Saturdays."),
+        ("Backups run at 3:02.", "Backups run at 2:03."),
+        ("Backups run at 2.", "Backups run at 2:30."),
+        ("Backups run at 2:00.", "Backups run at 2:30."),
+    ],
+)
+def test_other_times_of_day_are_told_apart(claim: str, context: str) -> None:
+    assert verify(claim, [context]).value < 0.5 <= verify(context, [context]).value
+
+
+@pytest.mark.parametrize(
     ("claim", "context"),
     [
         ("Олю догнал Витя.", "Витю догнала Оля."),

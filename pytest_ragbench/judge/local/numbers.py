@@ -15,6 +15,7 @@ from pytest_ragbench.text import fold, is_unspaced
 _DIGITS = re.compile(
     r"\d+(?:\.\d+){2,}|\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?![.,]?\d)|\d+"
 )
+_CLOCK = r"(?<![\d:])(?<!\d[.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?![\d:])"
 _WORD = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]{1,2}(?![^\W_])")
@@ -62,6 +63,8 @@ class NumberRules:
     """What adds a half to the number before it: "and a half"."""
     half_mark: str = ""
     """The same, behind a unit without spaces: 1時間半."""
+    clocks: tuple[str, ...] = ()
+    """Patterns of times of day other than 9:30, with groups ``hour`` and ``minute``; half past without a minute."""
     months: tuple[frozenset[str], ...] = ()
     """Names from January to December."""
     capital_months: tuple[frozenset[str], ...] = ()
@@ -158,6 +161,7 @@ class _Notation:
         self.characters = re.compile(rf"[\d{characters}][\d.,{characters}]*") if characters else None
         self.half = re.compile(rf"\s+(?:{'|'.join(rules.halves)})\b", re.IGNORECASE) if rules.halves else None
         self.amounts = self._amounts()
+        self.clocks = [re.compile(pattern, re.IGNORECASE) for pattern in (_CLOCK, *rules.clocks)]
         self.not_numbers = re.compile("|".join(rules.not_numbers)) if rules.not_numbers else None
 
     def _amounts(self) -> list[tuple[re.Pattern[str], float, str]]:
@@ -184,9 +188,20 @@ class _Notation:
                     found.append(Number(readings, unit, match.start(), match.end(), match.group()))
         return found
 
+    def on_clocks(self, text: str) -> list[Number]:
+        """Times of day, in hours: 9:00 is a plain 9, as in "from 9 to 17", and 9:30 is neither 9 nor 30."""
+        found = []
+        for pattern in self.clocks:
+            for match in pattern.finditer(text):
+                if not self._in_name(text, match.start(), match.end()):
+                    hours = float(match["hour"]) + float(match["minute"] or 30) / 60
+                    found.append(Number(frozenset({hours}), "", match.start(), match.end(), match.group()))
+        return found
+
     def numbers(self, text: str) -> list[Number]:
         found = [
-            *self.in_amounts(text), *self.in_characters(text), *self.in_digits(text), *self.in_words(text)
+            *self.in_amounts(text), *self.on_clocks(text), *self.in_characters(text), *self.in_digits(text),
+            *self.in_words(text),
         ]  # fmt: skip
         # Of overlapping ones the longest that begins first: "3 million" rather than "3".
         found.sort(key=lambda number: (number.start, -number.end))
