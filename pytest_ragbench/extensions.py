@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.model.errors import UsageError
@@ -37,8 +38,9 @@ def loaded(point: EntryPoint, what: str) -> Any:
         raise UsageError(message) from error
 
 
-def imported(spec: str) -> Any:
-    """The object that ``"MODULE:OBJECT"`` names; the working directory is on the path.
+def imported(spec: str, folder: Path | None = None) -> Any:
+    """The object that ``"MODULE:OBJECT"`` names. The working directory is on the path, and after all else ``folder``:
+    where the file stands that says so.
 
     Raises
     ------
@@ -48,6 +50,8 @@ def imported(spec: str) -> Any:
     module_name, _, path = spec.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.append(str(folder))
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # a module that is not ours may raise anything

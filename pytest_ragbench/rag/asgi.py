@@ -36,7 +36,9 @@ _STARTUP_TIMEOUT_S = 60.0
 
 def named_retriever(spec: Spec) -> AsgiRetriever:
     """``"asgi:MODULE:APP"``; see :func:`asgi_retriever`."""
-    return asgi_retriever(imported(spec.rest), spec.settings.rag, spec.engine, spec.rest)
+    return asgi_retriever(
+        imported(spec.rest, spec.settings.folder), spec.settings.rag, spec.engine, spec.rest
+    )
 
 
 def asgi_retriever(app: App, settings: RagSettings, engine: Engine, name: str) -> AsgiRetriever:

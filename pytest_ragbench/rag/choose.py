@@ -79,7 +79,7 @@ def _named(text: str, engine: Engine, settings: Settings, environ: Mapping[str, 
     module, colon, attribute = text.partition(":")
     if not colon or not attribute or not module.replace(".", "").isidentifier():
         raise UsageError(f"retriever {text!r} must be a URL (http:// or https://) or {_FORMS}")
-    return retriever_from(imported(text), engine, settings, environ)
+    return retriever_from(imported(text, settings.folder), engine, settings, environ)
 
 
 def chat_retriever(spec: Spec) -> Retriever:

@@ -71,7 +71,8 @@ def load_settings(
         Naming the key and the file, variable or option it came from.
     """
     start = (directory or Path.cwd()).resolve()
-    layers = _file_layers(start, (root or start).resolve())
+    folder = Folders().nearest(start, (root or start).resolve())
+    layers = [_Layer(name, table) for name, table in tables_in(folder)] if folder is not None else []
     layers.append(_environment(os.environ if environ is None else environ, layers))
     given = {tuple(key.split(".")): value for key, value in (options or {}).items() if value is not None}
     names = {tuple(key.split(".")): flag for key, flag in (flags or {}).items()}
@@ -86,7 +87,7 @@ def load_settings(
         ("metrics", name, *key) for name, each in settings.metrics.items() for key in ((), *zip(each.options))
     ]
     places = {path: _place(path, layers) for path in paths}
-    return settings.read_from(tuple(layer.name for layer in layers if layer.values), places)
+    return settings.read_from(tuple(layer.name for layer in layers if layer.values), places, folder)
 
 
 def _place(path: tuple[str, ...], layers: Sequence[_Layer]) -> str:
@@ -105,12 +106,6 @@ def _without_rival(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(rag, Mapping) and rag.get("url") is not None and "retriever" not in rag:
         return {**values, "rag": {**rag, "retriever": None}}
     return values
-
-
-def _file_layers(start: Path, root: Path) -> list[_Layer]:
-    """The nearest directory from ``start`` up to ``root`` that configures ragbench."""
-    directory = Folders().nearest(start, root)
-    return [_Layer(name, table) for name, table in tables_in(directory)] if directory is not None else []
 
 
 def _environment(environ: Mapping[str, str], below: Sequence[_Layer]) -> _Layer:

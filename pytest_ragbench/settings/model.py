@@ -7,6 +7,7 @@ Where an option of the command line sets the field, it is described there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -394,6 +395,7 @@ class Settings(Section):
     # Not a setting: equal settings from other files are equal.
     _sources: tuple[str, ...] = PrivateAttr(default=())
     _places: Mapping[tuple[str, ...], str] = PrivateAttr(default={})
+    _folder: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _one_recording(self) -> Settings:
@@ -406,13 +408,23 @@ class Settings(Section):
         """The files that were read; "environment" and "command line" where they say something."""
         return self._sources
 
+    @property
+    def folder(self) -> Path | None:
+        """Where the files stand that were read; None where there are none."""
+        return self._folder
+
     def read_from(
-        self, sources: tuple[str, ...], places: Mapping[tuple[str, ...], str] | None = None
+        self,
+        sources: tuple[str, ...],
+        places: Mapping[tuple[str, ...], str] | None = None,
+        folder: Path | None = None,
     ) -> Settings:
-        """The same, knowing its ``sources``, and in which file and line (or variable) keys of ``places`` stand."""
+        """The same, knowing its ``sources``, their ``folder``, and in which file and line (or variable) keys of
+        ``places`` stand.
+        """
         # Frozen: only a copy of its own can be told.
         found = self.model_copy()
-        found._sources, found._places = sources, places or {}
+        found._sources, found._places, found._folder = sources, places or {}, folder
         return found
 
     def place_of(self, *path: str) -> str:
