@@ -12,7 +12,7 @@ from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, TestRecord
 from pytest_ragbench.money import dollars
 from pytest_ragbench.report.figures import figures
 from pytest_ragbench.report.formats import ReportContext
-from pytest_ragbench.report.html.rows import Row, about_one_question, rows_of, worst
+from pytest_ragbench.report.rows import Row, about_one_question, rows_of, worst
 
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "UNDECIDED": "❔"}
 _WORST = 10

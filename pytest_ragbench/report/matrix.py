@@ -13,7 +13,7 @@ from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.thresholds import TOLERANCE, Scale
-from pytest_ragbench.report.html.rows import Row, rows_of
+from pytest_ragbench.report.rows import Row, rows_of
 from pytest_ragbench.statistics.paired import FEWEST, LEVEL, holm
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.html import html_report, write_html
-from pytest_ragbench.report.html.rows import Texts, payload, rows_of, worst
+from pytest_ragbench.report.html.payload import Texts, payload
+from pytest_ragbench.report.rows import rows_of, worst
 from tests.report_html.pages import ReadPage, a_report, a_result, a_score
 
 HOSTILE = st.text() | st.sampled_from(

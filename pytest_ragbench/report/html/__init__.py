@@ -15,21 +15,15 @@ from pytest_ragbench.languages import DEFAULT
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.money import dollars
+from pytest_ragbench.report.causes import failures_by_cause
 from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
-from pytest_ragbench.report.html.causes import failures_by_cause
 from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
+from pytest_ragbench.report.html.payload import Texts, payload
 from pytest_ragbench.report.html.replies import packs
-from pytest_ragbench.report.html.rows import (
-    Row,
-    Texts,
-    about_one_question,
-    payload,
-    rows_of,
-    set_scores,
-)
+from pytest_ragbench.report.rows import Row, about_one_question, rows_of, set_scores
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_ragbench.report.html.rows import Row
+from pytest_ragbench.report.rows import Row
 from pytest_ragbench.report.writing import as_dict
 
 TOGETHER = 100

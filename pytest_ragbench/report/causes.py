@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus
 from pytest_ragbench.clean import one_line
 from pytest_ragbench.model.errors import cause_of
 from pytest_ragbench.model.tests import SampleRecord, ScoreRecord
-from pytest_ragbench.report.html.rows import Row
+from pytest_ragbench.report.rows import Row
 
 _CLAIMS = ("claims", "statements")
 _SHARED = 2
