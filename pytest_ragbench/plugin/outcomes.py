@@ -178,8 +178,9 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
             from pytest_ragbench.plugin.others import tell_others
 
             tell_others(item, report, record, results)
-        traces = traces_of(record, state.settings.trace_url if state.is_loaded else None)
-        if fails:
+        template = state.settings.trace_url if state.is_loaded else None
+        traces = traces_of(record, template)
+        if fails and template:  # an id alone helps nobody at the terminal
             _show_traces(report, traces)
         if state.tells_junit:
             item.user_properties += properties(results, kind, traces)

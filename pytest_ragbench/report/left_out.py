@@ -30,7 +30,8 @@ class LeftOut:
                     known[what] = max(known.get(what, 0), count)
 
     def lines(self) -> Iterator[str]:
-        """One for each metric over a set that left out any."""
+        """One for all metrics over a set that left out the same number of questions for the same reason."""
+        metrics: dict[str, list[str]] = {}
         for metric, counts in self._found.items():
             parts = [
                 f"{count} right refusal{'' if count == 1 else 's'}"
@@ -38,4 +39,6 @@ class LeftOut:
                 else f"{count} question{'' if count == 1 else 's'} without {what}"
                 for what, count in counts.items()
             ]
-            yield f"{metric} over a set leaves out {' and '.join(parts)}"
+            metrics.setdefault(" and ".join(parts), []).append(metric)
+        for said, names in metrics.items():
+            yield f"{', '.join(names)} over a set {'leaves' if len(names) == 1 else 'leave'} out {said}"

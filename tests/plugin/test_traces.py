@@ -40,3 +40,18 @@ def test_a_failure_tells_its_trace(project: Project) -> None:
     page = json.loads(ReadPage((project.path / "p.html").read_text(encoding="utf-8")).blocks[0])
     assert page["trace_url"].startswith("https://traces.example")
     assert bad["trace_id"] in {row.get("trace_id") for row in page["questions"]}
+
+
+def test_without_trace_url_the_id_is_in_the_report_only(project: Project) -> None:
+    project.write(
+        test_a_py="import pytest\n"
+        "@pytest.mark.rag_questions([{'id': 'bad', 'question': 'a'}])\n"
+        "def test_a(rag_sample):\n    assert rag_sample.answer == 'b'\n",
+    )
+    with rag_server(answer) as server:
+        run = project.run("--rag-url", server.url, "--junitxml=j.xml", "--ragbench-json=out.json")
+    run.assert_outcomes(failed=1)
+    found = project.report()["results"][0]["samples"][0]["trace_id"]
+    assert f'"ragbench.trace" value="{found}"' in (project.path / "j.xml").read_text(encoding="utf-8")
+    assert found not in run.stdout.str()
+    assert "trace of the question" not in run.stdout.str()

@@ -176,7 +176,7 @@ questions:
   - {question: On Mars?, id: mars, should_abstain: true}
   - {question: Invented?, id: invented, should_abstain: true}
 thresholds: {faithfulness: 0.5}
-over: {faithfulness: 0.5, url_mrr: 0.5}
+over: {faithfulness: 0.5, url_mrr: 0.5, "url_hit_rate@5": 0.5}
 """
 
 ANSWERS = """\
@@ -201,7 +201,8 @@ def test_a_right_refusal_passes_without_a_word_and_is_left_out_of_means(
     text = result.stdout.str()
     assert "E   the answer does not decline to answer" in text
     assert "faithfulness over a set leaves out 1 right refusal" in text
-    assert "url_mrr over a set leaves out 2 questions without relevant urls" in text
+    assert text.count("without relevant urls") == 1
+    assert "url_mrr, url_hit_rate@5 over a set leave out 2 questions without relevant urls" in text
     [over] = [each for each in project.report()["results"] if each["test"].endswith("::support-over")]
     details = {score["metric"]: score["details"] for score in over["scores"]}
     assert (details["faithfulness"]["n_total"], details["faithfulness"]["n_right_refusals"]) == (2, 1)
