@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +58,9 @@ class Limits:
         return self.whole.met(low) is not self.whole.met(high)
 
     def distance(self, score: Score) -> float:
-        """From the nearest threshold."""
+        """From the nearest end of a threshold."""
         return min(
-            abs(_part(score, name) - (limit.low if isfinite(limit.low) else limit.high))
-            for name, limit in self.named()
+            abs(_part(score, name) - end) for name, limit in self.named() for end in (limit.low, limit.high)
         )
 
 

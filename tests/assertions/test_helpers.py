@@ -89,6 +89,12 @@ def test_the_other_helpers_carry_a_spec_too(name: str) -> None:
         ("assert_retrieval", {"samples": [], "metric": "mrr", "threshold": 1}, {"mrr": 1}, {}),
         ("assert_same_meaning", {"variant": 1}, {"semantic_similarity": None}, {}),
         ("assert_expected", {"sample": 1, "contains": "x"}, {}, {}),
+        ("assert_expected", {"sample": 1, "contains": "x", "judge": "a"}, {}, {}),
+        ("assert_aspect", {"sample": 1, "judge": "a", "embedder": "b", "votes": 2}, {"aspect": None}, {"votes": 2}),
+        ("assert_over", {"items": [], "name": "bleu", "coverage": 1, "judge": "a"}, {"bleu": None}, {}),
+        ("assert_abstains", {"sample": 1, "expected": False}, {"abstention": None}, {}),
+        ("assert_quality", {"wanted": {"bleu": 1}, "thresholds": {"mrr": 2}}, {"bleu": 1, "mrr": 2}, {}),
+        ("assert_quality", {"wanted": ["bleu"], "faithfulness": 2}, {"faithfulness": 2}, {}),
     ],
 )  # fmt: skip
 def test_a_call_as_data(
@@ -99,6 +105,30 @@ def test_a_call_as_data(
     asked = spec.asked(arguments)
     assert asked.metrics == metrics
     assert asked.options == options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "grades"),
+    [
+        ({}, {"threshold": ">=0.7", "answer_correctness": None, "groundedness": None}),
+        ({"threshold": 0.5}, {"threshold": 0.5, "answer_correctness": None, "groundedness": None}),
+        ({"groundedness": 0.9}, {"threshold": None, "answer_correctness": None, "groundedness": 0.9}),
+    ],
+)
+def test_the_grades_of_a_call_as_data(arguments: dict[str, Any], grades: dict[str, Any]) -> None:
+    """One grade named means that the other is free; none means the default for both."""
+    spec = spec_of(rb.assert_search_rag)
+    assert spec is not None
+    asked = spec.asked({"sample": 1, **arguments})
+    assert (asked.metrics, asked.options, asked.grades) == ({"search_rag": None}, {}, grades)
+
+
+def test_only_helpers_carry_a_spec() -> None:
+    def helper() -> None: ...
+
+    assert spec_of(helper) is None
+    helper.ragbench_helper = "faithfulness"  # type: ignore[attr-defined]
+    assert spec_of(helper) is None
 
 
 def test_a_helper_binds_as_python_does() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.judge.base import Answered, Task
+from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.choose import judge_from
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.metrics.registry import find
@@ -19,6 +20,7 @@ from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.settings import Settings
 from pytest_ragbench.statistics.votes import self_agreement
+from tests.metrics.scripted import Scripted
 from tests.scoring.asking import score_one
 
 SAMPLE = RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], id="q1")
@@ -83,6 +85,53 @@ def test_a_flaky_question_says_so() -> None:
         score(Grader(None), votes=3)
 
 
+def test_votes_of_a_score_without_a_threshold_have_no_agreement() -> None:
+    """None is met or missed; two that differ by float noise are one score."""
+    judge = Grader(0.9, 0.9 - 5e-10, 0.1)
+    found = score(judge, votes=3, limit=None)
+    assert (found.votes, len(judge.votes)) == (2, 2)
+    assert not {"self_agreement", "votes_passed", "flaky"} & set(found.details)
+    judge = Grader(0.9, 0.85, 0.1)
+    assert score(judge, votes=3, limit=None).value == 0.85
+    assert len(judge.votes) == 3
+
+
+def test_of_one_vote_left_nothing_is_said_about_agreement() -> None:
+    found = score(Grader(0.9, None, None), votes=3)
+    assert (found.value, found.votes, found.details["votes"]) == (0.9, 1, [0.9])
+    assert found.details["votes_failed"] == ["the judge is down"] * 2
+    assert not {"self_agreement", "votes_passed", "flaky"} & set(found.details)
+
+
+def test_votes_that_agree_say_so() -> None:
+    found = score(Grader(0.9, 0.8), votes=3)
+    assert (found.details["votes_passed"], found.details["self_agreement"]) == (2, 1.0)
+    assert found.details["spread"] == pytest.approx(0.1)
+    assert "votes pass" not in found.reason
+    missed = score(Grader(0.1, 0.2), votes=3)
+    assert missed.details["votes_passed"] == 0
+    assert "flaky" not in missed.details
+
+
+def test_the_local_judge_votes_once() -> None:
+    judge = Grader(0.9, 0.1, name="local")
+    found = score(judge, votes=3)
+    assert (judge.votes, found.votes, "votes" in found.details) == ([0], 1, False)
+
+
+def test_a_mistake_is_not_outvoted() -> None:
+    class Mistaken(Grader):
+        async def ask(self, task: Task[Any]) -> Answered[Any]:
+            if self.name == "wrong" or task.vote >= 1000:
+                raise UsageError("there is no such model")
+            return await super().ask(task)
+
+    with pytest.raises(UsageError, match="no such model"):
+        score(Mistaken(0.9), votes=3)
+    with pytest.raises(UsageError, match="no such model"):
+        score(Panel((Grader(0.9, name="a"), Mistaken(0.9, name="wrong"))))
+
+
 def test_worked_values_of_votes() -> None:
     assert self_agreement(4, 5) == pytest.approx(0.6)
     assert self_agreement(3, 5) == pytest.approx(0.4)
@@ -136,6 +185,18 @@ def test_consensus() -> None:
     two = score(panel(0.7, None, 0.8, aggregate="consensus"))
     assert two.value == pytest.approx(0.75)
     assert two.details["panel_failed"] == {"judge 1": "the judge is down"}
+
+
+@pytest.mark.parametrize(("grades", "agree"), [((0.7, 0.9), True), ((0.7, 0.91), False), ((0.9, 0.3), True)])
+def test_consensus_within_a_tolerance(grades: tuple[float, ...], agree: bool) -> None:
+    """0.9 - 0.7 is 0.20000000000000007 to Python."""
+    how: dict[str, Any] = {"aggregate": "consensus", **({"tolerance": 0.6} if grades[1] == 0.3 else {})}
+    if agree:
+        assert score(panel(*grades, **how)).value == pytest.approx(sum(grades) / 2)
+    else:
+        with pytest.raises(JudgeError, match="no consensus within 0.2") as caught:
+            score(panel(*grades, **how))
+        assert caught.value.code == "no_consensus"
 
 
 def test_one_judge_alone_is_no_consensus() -> None:
@@ -211,6 +272,7 @@ def test_each_grade_is_decided_by_its_own_threshold() -> None:
     assert (found.details["answer_correctness"], found.details["groundedness"]) == (0.1, 0.1)
     told = "answer_correctness >=0.5 (a 0.10, b 1.00) and groundedness >=0.5 (a 1.00, b 0.10)"
     assert told in found.details["disagreement"]
+    assert found.details["judges_passed"] == 0
     confirmed = Panel(
         (Grader(0.1, name="a", grounded=1.0), Grader(1.0, name="b", grounded=1.0)), kind="confirm"
     )
@@ -239,28 +301,6 @@ def test_a_member_that_dies_is_left_out_and_named() -> None:
         score(panel(None, None))
 
 
-def test_a_failure_has_to_be_confirmed() -> None:
-    def asked(first: float, second: float | None) -> tuple[float, int]:
-        members = (Grader(first, name="a"), Grader(second, name="b"))
-        return score(Panel(members, kind="confirm")).value, len(members[1].votes)
-
-    assert asked(0.9, 0.1) == (0.9, 0)
-    assert asked(0.1, 0.2) == (0.1, 1)
-    assert asked(0.1, 0.9) == (0.9, 1)
-    assert asked(0.1, None) == (0.1, 1)
-
-
-def test_a_cascade_asks_the_second_judge_near_the_threshold() -> None:
-    def asked(first: float, second: float) -> tuple[float, int]:
-        members = (Grader(first, name="a"), Grader(second, name="b"))
-        return score(Panel(members, kind="cascade")).value, len(members[1].votes)
-
-    assert asked(0.9, 0.1) == (0.9, 0)
-    assert asked(0.75, 0.1) == (0.1, 1)
-    assert asked(0.6, 0.9) == (0.9, 1)
-    assert asked(0.5, 0.9) == (0.5, 0)
-
-
 def test_panels_of_the_configuration() -> None:
     engine = Engine(store=None, run_id="panels")
 
@@ -278,6 +318,43 @@ def test_panels_of_the_configuration() -> None:
     for wrong in ({"judges": ["local"]}, {"judges": ["a", "a"]}, {"judges": ["a", "local"], "judge": "a"}):
         with pytest.raises(UsageError):
             chosen(**wrong)
+
+
+def test_what_the_threshold_did_not_choose_is_told_by_the_judge_it_chose() -> None:
+    """The parts belong to the value: its judge's where one was chosen, else put together in the same way."""
+    split = Panel((Grader(0.1, name="a", grounded=1.0), Grader(1.0, name="b", grounded=0.8)))
+    found = score(split)
+    assert (found.value, found.details["groundedness"]) == (0.1, 1.0)
+    agreed = Panel((Grader(0.8, name="a", grounded=1.0), Grader(1.0, name="b", grounded=0.9)))
+    found = score(agreed)
+    assert found.value == pytest.approx(0.85)
+    assert found.details["groundedness"] == pytest.approx(0.95)
+
+
+def saying(name: str, grade: float) -> Any:
+    reply = {"grade": grade, "reason": f"{name} thinks so"}
+    return callable_judge(Scripted(grade_relevance=reply), name)
+
+
+def test_the_reason_is_of_the_judge_nearest_to_the_value_on_its_side() -> None:
+    def found(*grades: float) -> Score:
+        members = tuple(saying(f"judge {n}", grade) for n, grade in enumerate(grades))
+        judges = Panel(members, aggregate="mean")
+        return score_one("answer_relevancy_holistic", SAMPLE, judge=judges, threshold=">=0.5")
+
+    assert "judge 1 thinks so" in found(0.9, 0.75, 0.6).reason
+    # The mean, 0.47, is nearer to 0.5 than to 0.3, but a judge that finds it good can't explain a miss.
+    assert found(0.5, 0.3, 0.61).reason.endswith("judge 1 thinks so")
+
+
+def test_replies_of_several_votes_are_numbered_and_all_kept() -> None:
+    judge = saying("one", 0.9)
+    found = score_one("answer_relevancy_holistic", SAMPLE, judge=judge, threshold=">=0.5", votes=3)
+    assert [reply.vote for reply in found.replies] == [1, 2]
+    [only] = score_one("answer_relevancy_holistic", SAMPLE, judge=judge, votes=1).replies
+    assert only.vote == 0
+    both = Panel((saying("a", 0.9), saying("b", 0.8)))
+    assert len(score_one("answer_relevancy_holistic", SAMPLE, judge=both).replies) == 2
 
 
 # --- two examiners -----------------------------------------------------------------------------
@@ -337,6 +414,13 @@ def test_swapped_roles_show_a_judge_that_follows_the_first() -> None:
     assert (found.value, found.details["gap_of_roles"], found.judge) == (0.5, 1.0, "a, b")
     assert found.reason.startswith("the judges disagree when their roles are swapped")
     assert [each.text for each in found.evidence][-2:] == ["a, then b", "b, then a"]
+
+
+def test_a_small_gap_between_swapped_roles_is_told_and_no_disagreement() -> None:
+    panel = Panel((Examiner("a", 2, follower=True), Examiner("b", 1, follower=True)), "dual", swap_roles=True)
+    found = accuracy(panel, "confirm")
+    assert (found.value, found.details["gap_of_roles"]) == (0.75, 0.5)
+    assert "disagree" not in found.reason
 
 
 def test_of_swapped_roles_one_may_fail() -> None:

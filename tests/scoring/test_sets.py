@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -146,3 +147,150 @@ def test_a_set_in_which_a_judge_confirms(configured: Runtime) -> None:
 def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
     same = [rb.RagSample("a?", context_ids=["a", "b"], relevant_ids=[name]) for name in ("a", "b", "a")]
     assert rb.score_over(same, "mrr").details["values"] == {"'a?'": 1.0, "'a?' #2": 0.5, "'a?' #3": 1.0}
+
+
+# --- coverage ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coverage", [True, False, -0.1, 1.01, "0.5", None])
+def test_coverage_is_a_share(coverage: Any) -> None:
+    with pytest.raises(rb.UsageError, match=r"mrr: coverage must lie in 0\.\.1, got"):
+        rb.score_over([FOUND], "mrr", coverage=coverage)
+
+
+@pytest.mark.parametrize("coverage", [0, 0.0, 1, 1.0])
+def test_coverage_may_be_all_or_nothing(coverage: float) -> None:
+    assert rb.score_over([FOUND], "mrr", coverage=coverage).value == 1.0
+
+
+def test_a_share_of_coverage_is_no_matter_of_float_noise() -> None:
+    """0.28 of 25 is 7.000000000000001 to Python."""
+    seven = [FOUND.with_(id=f"s{n}") for n in range(7)]
+    found = rb.score_over(failing(*seven, errors=18), "mrr", coverage=0.28)
+    assert (found.details["n_scored"], found.details["n_unscored"]) == (7, 18)
+    with pytest.raises(rb.EndpointError, match="6 of 25 have a score, 19 do not"):
+        rb.score_over(failing(*seven[:6], errors=19), "mrr", coverage=0.28)
+
+
+def test_without_any_score_no_coverage_helps() -> None:
+    with pytest.raises(rb.EndpointError, match="0 of 2 have a score"):
+        rb.score_over(failing(errors=2), "mrr", coverage=0)
+
+
+@pytest.mark.parametrize(("errors", "named"), [(5, "(q1, q2, q3, q4, q5)"), (6, "(q1, q2, q3, q4, q5 ...)")])
+def test_the_first_five_without_a_score_are_named(errors: int, named: str) -> None:
+    with pytest.raises(rb.EndpointError, match="it is down") as caught:
+        rb.score_over(failing(FOUND, errors=errors), "mrr", coverage=1.0)
+    assert named in str(caught.value)
+
+
+def test_failed_requests_of_a_metric_over_a_set(configured: Runtime) -> None:
+    """Held against coverage before the judge is asked, and counted in the score."""
+    turns = [rb.RagSample(f"q{n}", f"answer {n}", session="s", id=f"q{n}") for n in range(3)]
+    judge = Scripted(
+        check_consistency=lambda _: {"verdicts": {"2": {"verdict": True}, "3": {"verdict": True}}}
+    )
+    samples = failing(*turns, errors=1)
+    name = "multi_turn_consistency"
+    with pytest.raises(
+        rb.EndpointError, match=r"multi_turn_consistency: 3 of 4 have a score, 1 do not \(q3\)"
+    ):
+        rb.assert_over(samples, name, ">=0.5", judge=judge)
+    assert judge.asked == []
+    found = rb.assert_over(samples, name, ">=0.5", judge=judge, coverage=0.75)
+    assert (found.value, found.details["n_requests_failed"], len(judge.asked)) == (1.0, 1, 1)
+    assert "n_requests_failed" not in rb.score_over(turns, name, judge=judge).details
+    with pytest.raises(rb.EndpointError, match="0 of 1 have a score"):
+        rb.score_over(failing(errors=1), name, judge=judge, coverage=0)
+
+
+# --- right refusals ----------------------------------------------------------------------------
+
+DECLINES = rb.RagSample("Who won?", "I don't know.", reference="-", should_abstain=True, id="declines")
+INVENTS = rb.RagSample("Who won?", "The blue team won.", reference="-", should_abstain=True, id="invents")
+ANSWERS = rb.RagSample("How long?", "30 days.", reference="30 days.", id="answers")
+
+
+def test_a_right_refusal_is_left_out_and_counted() -> None:
+    found = rb.score_over([DECLINES, INVENTS, ANSWERS], "exact_match")
+    assert found.details["values"] == {"invents": 0.0, "answers": 1.0}
+    assert (found.details["n_right_refusals"], found.details["n_total"]) == (1, 2)
+    assert found.reason == "mean of 2 of 2, 1 left out"
+    assert "n_right_refusals" not in rb.score_over([ANSWERS], "exact_match").details
+
+
+def test_a_wrong_refusal_counts() -> None:
+    wrong = DECLINES.with_(should_abstain=False, id="wrong")
+    assert rb.score_over([wrong, ANSWERS], "exact_match").details["values"] == {"wrong": 0.0, "answers": 1.0}
+
+
+def test_refusals_alone_are_nothing_to_score() -> None:
+    with pytest.raises(
+        rb.UsageError, match="exact_match: there is nothing to score, as every answer rightly"
+    ):
+        rb.score_over([DECLINES], "exact_match")
+
+
+def test_a_metric_of_refusals_or_of_no_answer_leaves_none_out() -> None:
+    assert rb.score_over([DECLINES, INVENTS], "abstention", judge="local").details["values"] == {
+        "declines": 1.0,
+        "invents": 0.0,
+    }
+    retrieved = DECLINES.with_(context_ids=["a"], relevant_ids=["a"])
+    assert rb.score_over([retrieved], "mrr").details["values"] == {"declines": 1.0}
+
+
+# --- what the score of a set tells -------------------------------------------------------------
+
+
+def test_the_worst_ten_are_the_evidence() -> None:
+    samples = [FOUND.with_(id=f"s{n}", context_ids=[*"bcdefghijklm"[:n], "a"]) for n in range(12)]
+    found = rb.score_over(samples, "mrr")
+    assert [each.text for each in found.evidence] == [f"s{n}" for n in range(11, 1, -1)]
+    assert found.evidence[0].value == pytest.approx(1 / 12)
+    assert found.evidence_title == "worst"
+    assert (found.details["min"], found.details["max"]) == (pytest.approx(1 / 12), 1.0)
+    assert found.details["direction"] == "higher"
+
+
+def test_where_lower_is_better_the_highest_are_the_worst() -> None:
+    def said(user: str) -> Any:
+        return {"verdict": "rude" in user, "reason": "as it is"}
+
+    samples = [rb.RagSample("q", "kind", id="kind"), rb.RagSample("q", "rude", id="rude")]
+    found = rb.score_over(
+        samples, "aspect", judge=Scripted(check_aspect=said), definition="It insults.", direction="lower"
+    )
+    assert [(each.text, each.value) for each in found.evidence] == [("rude", 1.0), ("kind", 0.0)]
+
+
+def test_judges_votes_and_calls_of_a_set_are_those_of_its_samples(configured: Runtime) -> None:
+    settings = Settings(votes=3)
+    judge = Scripted(grade_relevance={"grade": 0.9, "reason": "fine"})
+    judge.ragbench_key = {"model": str(uuid4())}  # type: ignore[attr-defined]  # stored, and not yet
+    blank, one, two = (rb.RagSample("q", f"{said} ", id=said) for said in ("", "one", "two"))
+    with using(Runtime(lambda: settings, configured.engine, configured.judge, configured.embedder)):
+        found = rb.score_over([blank, one], "answer_relevancy_holistic", judge=judge)
+        more = rb.score_over([one, two], "answer_relevancy_holistic", judge=judge)
+        again = rb.score_over([one, two], "answer_relevancy_holistic", judge=judge)
+    assert found.judge is not None
+    assert "Scripted" in found.judge
+    assert (found.embedder, found.votes, found.usage.calls) == (None, 2, 2)
+    assert found.value == pytest.approx(0.45)
+    assert [each.cached for each in (found, more, again)] == [False, False, True]
+    assert (more.usage.calls, again.usage.calls, again.duration) == (2, 0, 0.0)
+
+
+def test_disagreements_of_a_panel_are_counted(configured: Runtime) -> None:
+    def grading(name: str, grade: float) -> Any:
+        return callable_judge(Scripted(grade_relevance={"grade": grade, "reason": ""}), name)
+
+    panel = Panel((grading("strict", 0.2), grading("lenient", 0.9)), aggregate="mean")
+    samples = [
+        rb.RagSample("q", "a", id="one"),
+        rb.RagSample("q", "b", id="two"),
+        rb.RagSample("q", "", id="blank"),
+    ]
+    found = rb.assert_over(samples, "answer_relevancy_holistic", ">=0.3", judge=panel)
+    assert found.reason == "mean of 3 of 3, judges disagree on 2"
+    assert found.judge == "strict, lenient"
