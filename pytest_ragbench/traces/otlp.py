@@ -20,6 +20,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.report.formats import ReportContext
+from pytest_ragbench.traces.masking import masked
 from pytest_ragbench.traces.spans import SpanData, run_span, spans_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class OtlpReport:
             from opentelemetry.sdk.resources import Resource
         except ImportError:
             raise UsageError("--ragbench-otel needs: pip install 'pytest-ragbench[otel]'") from None
-        self._run = context.run
+        self._run = masked(context.run)
         self._exporter = OTLPSpanExporter()
         self._resource = Resource.create(_named())
         self._queue: queue.Queue[list[SpanData] | None] = queue.Queue()
@@ -62,7 +63,7 @@ class OtlpReport:
     def add(self, result: TestRecord) -> None:
         """Put the spans of one test into the queue."""
         self._outcomes[result.outcome] += 1
-        self._put(list(spans_of(result, self._run, time.time())))
+        self._put(list(spans_of(masked(result), self._run, time.time())))
 
     def finish(self, run: RunReport) -> Iterable[str]:
         """Send what is left, for some seconds at most, and say what became of all."""

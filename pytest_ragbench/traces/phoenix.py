@@ -22,6 +22,7 @@ from pytest_ragbench.model.errors import RagbenchError, UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.tests import QuestionRecord, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.formats import ReportContext
+from pytest_ragbench.traces.masking import masked
 from pytest_ragbench.traces.spans import explanation_of, label_of, question_span_id, run_span_id
 
 END_S = 60.0
@@ -84,7 +85,7 @@ def send_experiment(
     seconds: float = 600.0,
     api_key: str | None = None,
 ) -> Delivered:
-    """Send a run, and its scores as annotations of its spans where those were sent.
+    """Send a run, and its scores as annotations of its spans where those were sent; credentials are masked.
 
     What goes wrong is told in what is returned, never raised.
 
@@ -97,6 +98,7 @@ def send_experiment(
     seconds
         After so many it is given up.
     """
+    run = masked(run)
     cases = _cases(run)
     told = Delivered(
         url.rstrip("/"), of_runs=len(cases), of_evaluations=sum(len(case.scores) for case in cases)

@@ -67,7 +67,12 @@ def test_a_run_is_seen_by_a_collector(
     told = attributes(judged)
     asked = "".join(str(told[name]) for name in told if name.startswith("llm.input_messages."))
     assert "What do I need to return a product 1" in asked
-    assert "planted-secret-0001" not in asked
+    assert "***" in asked
+    sent = [attributes(span) for span in receiver.spans]
+    assert {
+        each["input.value"][-4:] for each in sent if "retrieval.documents.0.document.content" in each
+    } == {"***?"}
+    assert "planted-secret-0001" not in json.dumps(sent, default=str)
     assert (told["llm.token_count.prompt"], told["llm.token_count.completion"]) == (100, 20)
     assert told["llm.cost.total"] == pytest.approx(140e-6)
     # Once: backends add up what they find in the spans of a trace.
