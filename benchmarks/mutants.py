@@ -7,9 +7,9 @@
     python benchmarks/mutants.py named    # those of mutants.toml, against the tests that stand there
 
 A mutant changes one place of one file, in a copy of the checkout. It is run against the tests that cover its line
-(``contexts`` writes them to ``.mutants/coverage``), those that reach the fewest lines first, or against ``--tests``
-where the line runs in a process that a test starts. A line that runs on import is given the tests of its file's
-functions. A line that no test covers counts as survived.
+(``contexts`` writes them to ``.mutants/coverage``; runs of pytest that a test starts count as the test's own), those
+that reach the fewest lines first and one of each function's parameters before the next, or against ``--tests``. A line
+that runs on import is given the tests of its file's functions. A line that no test covers counts as survived.
 
 Each mutant is tried in a fork of a process that has imported all libraries already, and nothing of the package.
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import importlib
 import os
 import random
@@ -33,10 +34,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / ".mutants" / "coverage"
 TIMEOUT_S = 240
+"""So long without the end of a test, the mutant hangs. How long all of its tests take says nothing."""
 MAX_TESTS = 400
 """A helper that all tests call is covered by thousands; what so many don't see is shown as survived."""
 LIBRARIES = (
@@ -233,14 +239,25 @@ class Covering:
         lines = self.lines.get(mutant.path, {})
         # What a test imports for the first time is no more its own than of those that come after it.
         known = set().union(*lines.values()) if mutant.on_import else lines.get(mutant.line, set())
-        return sorted(known, key=lambda test: (self.reach[test], test))[:MAX_TESTS]
+        turns: dict[str, int] = {}
+        order = []
+        for test in sorted(known, key=lambda test: (self.reach[test], test)):
+            function = test.partition("[")[0]
+            turns[function] = turns.get(function, -1) + 1
+            order.append((turns[function], test))
+        return [test for _, test in sorted(order, key=lambda one: one[0])][:MAX_TESTS]
+
+
+_SEEN = {"killed", "hangs"}
 
 
 @dataclass(frozen=True)
 class Result:
     mutant: Mutant
     end: str
-    """``killed``, ``survived`` or ``no test``."""
+    """``killed``, ``hangs`` (which kills it too), ``survived`` or ``no test``."""
+    by: str | None = None
+    """The test that failed."""
 
 
 class Fork:
@@ -254,15 +271,16 @@ class Fork:
         # Compiled code is told by second and size of its source, which a mutant may share.
         for compiled in (self.place.parent / "__pycache__").glob(f"{self.place.stem}.*.pyc"):
             compiled.unlink()
-        self.deadline = time.monotonic() + TIMEOUT_S
+        self.progress = folder.with_suffix(".progress")
+        self.progress.write_text("")
         self.pid = os.fork()
         if not self.pid:
             sys.dont_write_bytecode = True
-            os._exit(_tested(tests, folder, os.devnull))
+            os._exit(_tested(tests, folder, os.devnull, Progress(self.progress)))
 
     def ended(self) -> Result | None:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
-        late = not pid and time.monotonic() > self.deadline
+        late = not pid and time.time() > self.progress.stat().st_mtime + TIMEOUT_S
         if not pid and not late:
             return None
         with suppress(ProcessLookupError):
@@ -271,10 +289,24 @@ class Fork:
             os.waitpid(self.pid, 0)
         self.place.write_bytes(self.kept)
         end = {0: "survived", 5: "no test"}.get(os.waitstatus_to_exitcode(status), "killed")
-        return Result(self.mutant, "killed" if late else end)
+        return Result(self.mutant, "hangs" if late else end, self.progress.read_text("utf-8") or None)
 
 
-def _tested(tests: Sequence[str], folder: Path, output: str) -> int:
+class Progress:
+    """A plugin that says to a file when a test has ended, and which one failed."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.file.write_text(report.nodeid, encoding="utf-8")
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.file.touch()
+
+
+def _tested(tests: Sequence[str], folder: Path, output: str, *plugins: object) -> int:
     os.setsid()
     os.chdir(folder)
     sys.path.insert(0, str(folder))
@@ -287,13 +319,14 @@ def _tested(tests: Sequence[str], folder: Path, output: str) -> int:
     try:
         import pytest
 
-        return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--tb=short", *tests]))
+        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "--tb=short"]
+        return int(pytest.main([*options, *tests], list(plugins)))
     except BaseException:  # a mutant may end the run in any way
         return 1
 
 
 def unchanged(tests: Sequence[str], folder: Path) -> None:
-    """Tests that fail without a mutant would seem to kill all; and what is compiled here, no fork compiles again."""
+    """Tests that fail without a mutant would seem to kill all."""
     output = folder.with_suffix(".txt")
     pid = os.fork()
     if not pid:
@@ -332,19 +365,24 @@ def named(given: argparse.Namespace) -> int:
 
 def judged(chosen: Sequence[tuple[Mutant, Sequence[str]]], given: argparse.Namespace) -> int:
     totals: dict[str, int] = {}
+    failed: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="mutants-") as work:
         first, *others = (Path(work) / str(number) for number in range(given.jobs))
         _copy(first)
+        compileall.compile_dir(first / "pytest_ragbench", quiet=2)  # no fork has to
         _import_libraries()
-        unchanged(sorted({test for _, tests in chosen for test in tests}), first)
         for folder in others:
             shutil.copytree(first, folder)
         for result in _results(chosen, [first, *others]):
             totals[result.end] = totals.get(result.end, 0) + 1
-            if result.end != "killed" or given.verbose:
-                print(f"{result.end}: {result.mutant}", flush=True)
+            if result.by:
+                failed.add(result.by)
+            if result.end not in _SEEN or given.verbose:
+                print(f"{result.end}: {result.mutant} {result.by or ''}", flush=True)
+        if failed:
+            unchanged(sorted(failed), first)
     print(f"{len(chosen)}: {', '.join(f'{number} {end}' for end, number in sorted(totals.items()))}")
-    return int(set(totals) != {"killed"})
+    return int(not set(totals) <= _SEEN)
 
 
 def _results(chosen: Sequence[tuple[Mutant, Sequence[str]]], free: list[Path]) -> Iterator[Result]:

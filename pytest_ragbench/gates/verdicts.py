@@ -241,32 +241,26 @@ def _with_bounds(
         # "p10 >= t" says that at least 90 % of the scores are at least t.
         values = [float(wanted.met(each)) for each in values]
         limit = 1 - share if rule.higher else share
-        low, high, higher = 0.0, 1.0, True
+        low, high = 0.0, 1.0
     else:
-        low, high, higher = rule.scale.low, rule.scale.high, rule.higher
+        low, high = rule.scale.low, rule.scale.high
     # One bound for every bounded score holds at any n, with ties and at the ends of the range.
     bounds = mean_bounds(values, clusters=clusters, confidence=rule.confidence, low=low, high=high)
-    if share:
-        above, below = bounds.low >= limit - TOLERANCE, bounds.high < limit - TOLERANCE
-    else:
-        good, bad = (bounds.low, bounds.high) if higher else (bounds.high, bounds.low)
-        above, below = wanted.met(good), not wanted.met(bad)
+    good, bad = (bounds.low, bounds.high) if rule.higher else (bounds.high, bounds.low)
+    met = bounds.low >= limit - TOLERANCE if share else wanted.met(good)
     found = Verdict(rule, "PASS", "", value=value, bounds=bounds, **counts)
     head = f"{_mean_said(rule, value)} over {_questions(counts['n_scored'])}{_unscored_said(sample)}"
-    what = _bounded_said(rule, bounds, share)
-    if above:
-        return replace(found, reason=f"{head}: {what[0]}")
+    if met:
+        return replace(found, reason=f"{head}: {_bounded_said(rule, bounds, share)[0]}")
     # A release rule asks for evidence: short of it, the outcome is FAIL whether or not the truth is below.
-    if below and rule.kind == "sure":
-        return replace(found, outcome="FAIL", reason=f"{head}: {what[1]}")
+    if rule.kind == "sure" and not wanted.met(bad):
+        return replace(found, outcome="FAIL", reason=f"{head}: {_bounded_said(rule, bounds, share)[1]}")
     more = more_questions(values, limit, clusters=clusters, confidence=rule.confidence, low=low, high=high)
     if rule.kind == "confident":
         return replace(
             found, outcome="FAIL", more=more, reason=f"{head}: {_headroom(rule, bounds, limit, share)}"
         )
     between = f"the truth may lie anywhere from {bounds.low:.3f} to {bounds.high:.3f}"
-    if share:
-        between = f"between {bounds.low:.1%} and {bounds.high:.1%} of all would meet {wanted.text}"
     return replace(found, outcome="UNDECIDED", more=more, reason=f"{head}: {between}; {advice(more)}")
 
 
@@ -304,11 +298,8 @@ def _unscored_said(sample: Sample) -> str:
 def _bounded_said(rule: Rule, bounds: Bounds, share: float | None) -> tuple[str, str]:
     """What is known where a gate passes, and where it fails."""
     sure = f"with {bounds.confidence:.0%} confidence"
-    if share:
-        return (
-            f"{sure} at least {bounds.low:.1%} of all meet {rule.limit:g}",
-            f"{sure} at most {bounds.high:.1%} of all meet {rule.limit:g}",
-        )
+    if share:  # without a confidence it is taken as it is, so it fails by its headroom alone
+        return f"{sure} at least {bounds.low:.1%} of all meet {rule.limit:g}", ""
     low, high = f"{sure} at least {bounds.low:.3f}", f"{sure} at most {bounds.high:.3f}"
     return (low, high) if rule.higher else (high, low)
 

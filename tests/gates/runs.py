@@ -1,13 +1,19 @@
-"""Results of a report, made up."""
+"""Results of a report, made up, and what gates say of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_ragbench.gates.baseline import Baseline
+from pytest_ragbench.gates.observations import Observations
+from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
 from pytest_ragbench.model.scores import Usage
 from pytest_ragbench.model.tests import ErrorRecord, Outcome, SampleRecord, ScoreRecord, TestRecord
 from pytest_ragbench.report.writing import as_dict
+
+RULE_4 = "faithfulness no worse than baseline by more than 0.02"
 
 
 def result(
@@ -61,3 +67,16 @@ def report(results: Sequence[TestRecord], **more: Any) -> dict[str, Any]:
         "results": [as_dict(result) for result in results],
         **more,
     }
+
+
+def gate(text: str, results: Sequence[TestRecord], **conditions: Any) -> Verdict:
+    [verdict] = evaluate([parse_rule(text)], Observations(results), Conditions(**conditions))
+    return verdict
+
+
+def paired(new: Sequence[TestRecord], old: Sequence[TestRecord], *rules: str) -> list[Verdict]:
+    return evaluate(
+        [parse_rule(rule) for rule in rules or (RULE_4,)],
+        Observations(new),
+        Conditions(baseline=Baseline(Observations(old))),
+    )

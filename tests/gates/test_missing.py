@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ragbench.gates.observations import Observations
-from pytest_ragbench.gates.rules import parse_rule
-from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate
 from pytest_ragbench.model.tests import Outcome, QuestionRecord, TestRecord
-from tests.gates.runs import result, run
+from tests.gates.runs import gate, result, run
 
 
 def missing(
@@ -20,10 +17,6 @@ def missing(
 ) -> TestRecord:
     question = QuestionRecord(id=name, question=f"What is {name}?", tags=("x",) if name > "x" else ())
     return TestRecord(test=f"{test}[{name}]", outcome=outcome, questions=(question,), metrics=metrics)
-
-
-def gate(text: str, results: list[TestRecord], **conditions: object) -> Verdict:
-    return evaluate([parse_rule(text)], Observations(results), Conditions(**conditions))[0]  # type: ignore[arg-type]
 
 
 NOT_RUN: tuple[Outcome, ...] = ("skipped", "xfailed", "deselected", "crashed", "not_run", "error")

@@ -20,15 +20,9 @@ from pytest_ragbench.model.scores import Usage
 from pytest_ragbench.model.tests import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
 from pytest_ragbench.model.thresholds import Scale
 from pytest_ragbench.report.earlier import read_baseline
-from tests.gates.runs import report, result, run
+from tests.gates.runs import RULE_4, gate, paired, report, result, run
 
 SPREAD = [1.0, 0.9, 0.8, 1.0, 0.7]
-RULE_4 = "faithfulness no worse than baseline by more than 0.02"
-
-
-def gate(text: str, results: Sequence[TestRecord], **conditions: Any) -> Verdict:
-    [verdict] = evaluate([parse_rule(text)], Observations(results), Conditions(**conditions))
-    return verdict
 
 
 def outcome(text: str, values: Sequence[float | None], **conditions: Any) -> str:
@@ -252,14 +246,6 @@ def test_scores_of_whole_sets_count_question_by_question() -> None:
 
 
 # --- against a baseline -------------------------------------------------------------------------
-
-
-def paired(new: Sequence[TestRecord], old: Sequence[TestRecord], *rules: str) -> list[Verdict]:
-    return evaluate(
-        [parse_rule(rule) for rule in rules or (RULE_4,)],
-        Observations(new),
-        Conditions(baseline=Baseline(Observations(old))),
-    )
 
 
 def test_rule_4() -> None:

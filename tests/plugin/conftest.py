@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,13 +50,18 @@ class Project:
     """A small project of a user, run by pytest in a process of its own."""
 
     def __init__(
-        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, coverage: Mapping[str, str]
+        self,
+        pytester: pytest.Pytester,
+        monkeypatch: pytest.MonkeyPatch,
+        coverage: Mapping[str, str],
+        every_run: bool,
     ) -> None:
         self.pytester = pytester
         self.monkeypatch = monkeypatch
         self.path = pytester.path
         self._coverage = coverage
         """Variables that have a process measured."""
+        self._every_run = every_run
 
     def write(self, **files: str) -> None:
         """``test_a_py="..."`` writes test_a.py."""
@@ -78,7 +84,7 @@ class Project:
         plugins = [part for name in (*_NOT_NEEDED, *idle) for part in ("-p", f"no:{name}")]
         plugins += ["-W", "ignore::pytest.PytestDeprecationWarning"]
         with self.monkeypatch.context() as patch:
-            if measured and not {"-n", "no:xdist"} & set(args):
+            if self._every_run or (measured and not {"-n", "no:xdist"} & set(args)):
                 for name, value in self._coverage.items():
                     patch.setenv(name, value)
             server = None if fresh else fork_server()
@@ -108,11 +114,17 @@ def project(
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # or each inner run compiles everything
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    coverage: Mapping[str, str] = {}
+    coverage = {name: value for name, value in outer_environment.items() if name.startswith("COVERAGE_")}
     parameters = getattr(request.node, "callspec", None)
-    if parameters is None or not any(parameters.indices.values()):
-        coverage = {name: value for name, value in outer_environment.items() if name.startswith("COVERAGE_")}
-    return Project(pytester, monkeypatch, coverage)
+    # Asked which test reaches what: all of its runs, under its name (``benchmarks/mutants.py contexts``).
+    by_test = bool(request.config.getoption("cov_context", None))
+    if by_test and "COVERAGE_PROCESS_CONFIG" in coverage:
+        told = json.loads(base64.b64decode(coverage["COVERAGE_PROCESS_CONFIG"]))
+        told["context"] = f"{request.node.nodeid}|run"
+        coverage["COVERAGE_PROCESS_CONFIG"] = base64.b64encode(json.dumps(told).encode()).decode()
+    elif parameters is not None and any(parameters.indices.values()):
+        coverage = {}
+    return Project(pytester, monkeypatch, coverage, by_test)
 
 
 @pytest.fixture(params=list(MODES))
