@@ -177,6 +177,13 @@ OPTIONS = (
         "history",
     ),
     Option(
+        "--ragbench-history-reports",
+        "FOLDER",
+        "Keep the JSON report of each run of the history in FOLDER, all texts included, so that `ragbench view` "
+        "can open it.",
+        "history_reports",
+    ),
+    Option(
         "--ragbench-otel", None, "Send the run as spans by OTLP, as the variables OTEL_* say (extra otel)."
     ),
     Option(

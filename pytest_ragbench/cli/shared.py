@@ -83,6 +83,21 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     )
 
 
+def configured_history() -> tuple[Path, Path | None]:
+    """The file of the setting ``history``, and the folder of whole reports where one is set.
+
+    Raises
+    ------
+    UsageError
+        None is set.
+    """
+    settings = settings_of({})
+    if not settings.history:
+        raise UsageError("which history? name its file, or set `history` in ragbench.toml")
+    reports = Path(settings.history_reports).expanduser() if settings.history_reports else None
+    return Path(settings.history).expanduser(), reports
+
+
 def pytest_cache() -> Path | None:
     """Where tests run in this directory keep their store; None if none has been run."""
     # Where pytest keeps it unless cache_dir says otherwise; then the setting `store` names the file.

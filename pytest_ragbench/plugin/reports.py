@@ -134,6 +134,10 @@ class Reports:
             return None
         return self._state.located("ragbench_history", self._state.settings.history)
 
+    def _history_reports(self) -> Path | None:
+        folder = self._state.settings.history_reports
+        return self._state.located("ragbench_history_reports", folder) if folder else None
+
     def _context(self, wanted: list[_Wanted]) -> ReportContext:
         from pytest_ragbench.report.formats import ReportContext
 
@@ -143,6 +147,7 @@ class Reports:
                 lang=self._state.settings.lang,
                 history=next((each.path for each in wanted if each.name == "history"), None),
                 history_keep=self._state.settings.history_keep,
+                history_reports=self._history_reports(),
                 url=self._config.getoption("ragbench_phoenix") or "",
                 baseline=self._baseline,
             )

@@ -41,6 +41,8 @@ class ReportContext:
     """The file of earlier runs, where one is kept."""
     history_keep: int = 0
     """How many runs to keep in it; 0: all."""
+    history_reports: Path | None = None
+    """The folder in which it keeps whole reports."""
     baseline: Callable[[], RunReport | None] = lambda: None
     """Reads the run that this one is held against."""
     url: str = ""

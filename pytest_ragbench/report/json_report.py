@@ -7,10 +7,8 @@ Fields: docs/json-report.md.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import IO
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.tests import TestRecord
+from pytest_ragbench.report.files import only_writer
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.writing import as_dict, to_json
 
@@ -84,21 +83,9 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _only_writer(path: Path) -> sqlite3.Connection | None:
-    """A lock that dies with the process, on every platform: a transaction on an empty database in the temporary
-    folder. None where there is no room for one.
-    """
-    name = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    file = Path(tempfile.gettempdir()) / f"ragbench-report-{name}.lock"
-    lock = None
     try:
-        lock = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        if lock is not None:
-            lock.close()
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise UsageError(
-                f"--ragbench-json {path}: another run is writing it; give each run its own file"
-            ) from None
-        return None
-    return lock
+        return only_writer(path)
+    except BlockingIOError:
+        raise UsageError(
+            f"--ragbench-json {path}: another run is writing it; give each run its own file"
+        ) from None

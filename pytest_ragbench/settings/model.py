@@ -348,6 +348,7 @@ class Settings(Section):
         default=True, description="Scores as properties of test cases in --junitxml."
     )
     report_replies: int = Field(default=2000, ge=0, le=1_000_000, description=help_of("report_replies"))
+    history_reports: str | None = Field(default=None, description=help_of("history_reports"))
     history_keep: int = Field(default=500, ge=1, description="Runs that the history keeps, the latest ones.")
     thresholds: Mapping[str, str | float] = Field(
         default={}, description="By metric, for assertions that name none."
@@ -401,6 +402,12 @@ class Settings(Section):
     def _one_recording(self) -> Settings:
         if self.record and self.replay:
             raise ValueError("record and replay exclude each other: a run writes replies down or reads them")
+        return self
+
+    @model_validator(mode="after")
+    def _reports_of_a_history(self) -> Settings:
+        if self.history_reports and not self.history:
+            raise ValueError("history_reports keeps the reports of a history's runs: set history, too")
         return self
 
     @property

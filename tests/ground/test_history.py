@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pytest_ragbench.gates.observations import fingerprint
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.writing import to_json
 from tests.cli.conftest import Cli, cli  # noqa: F401 - a fixture
 from tests.report_html.pages import a_report, a_result
@@ -81,8 +83,10 @@ def test_retention(tmp_path: Path) -> None:
 
 WRITER = """\
 import sys
+from contextlib import closing
 from pathlib import Path
 from pytest_ragbench.report.history import History
+from pytest_ragbench.report.reading import read_report
 from pytest_ragbench.report.writing import to_json
 from tests.ground.test_history import run
 for number in range(20):
@@ -113,6 +117,44 @@ def test_what_is_no_history_is_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+def test_whole_reports_are_kept_as_long_as_their_runs(tmp_path: Path) -> None:
+    history, folder = History(tmp_path / "h" / "history.sqlite"), tmp_path / "h" / "reports"
+    assert history.reports() == {}
+    history.add(run(1))
+    assert history.reports() == {}
+    for number in (2, 3, 4):
+        history.add(run(number), reports=folder, keep=3)
+    history.add(run(4, 0.75), reports=folder)
+    kept = history.reports()
+    assert sorted(kept) == ["run-2", "run-3", "run-4"]
+    assert read_report(kept["run-4"]) == run(4, 0.75)
+    assert len(list(folder.iterdir())) == 3
+    moved = History((tmp_path / "h").rename(tmp_path / "elsewhere") / "history.sqlite")
+    assert read_report(moved.reports()["run-2"]) == run(2)
+    moved.add(run(5), keep=3)
+    assert sorted(moved.reports()) == ["run-3", "run-4"]
+    # A version that knows no reports forgets runs, and leaves theirs.
+    with closing(sqlite3.connect(moved.path)) as base, base:
+        base.execute("DELETE FROM runs WHERE id = 'run-3'")
+        outside = [("run-8", "../precious.json"), ("run-9", str(tmp_path / "precious.json"))]
+        base.executemany("INSERT INTO reports VALUES (?, ?)", outside)
+    precious = tmp_path / "precious.json"
+    precious.write_text("{}", encoding="utf-8")
+    assert moved.prune(1) == 1
+    assert moved.reports() == {}
+    assert list((tmp_path / "elsewhere" / "reports").iterdir()) == []
+    assert precious.exists()
+
+
+def test_a_report_that_can_not_be_kept_costs_the_run_nothing(tmp_path: Path) -> None:
+    history, file = History(tmp_path / "history.sqlite"), tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="file.*can't be written"):
+        history.add(run(1), reports=file / "reports")
+    assert [report.run.id for report in history.runs()] == ["run-1"]
+    assert history.reports() == {}
+
+
 def test_bars_are_drawn_on_the_metrics_range() -> None:
     assert bars("mrr", [0.0, 0.5, None, 1.0]) == "▁▅ █"
     assert bars("bleu", [50.0]) == "▅"
@@ -138,6 +180,10 @@ def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa
 
 
 def test_the_configured_history(cli: Cli) -> None:  # noqa: F811
-    cli.write("ragbench.toml", 'history = "h.sqlite"\n')
+    cli.write("ragbench.toml", 'history = "h.sqlite"\nhistory_reports = "kept"\n')
     cli.write("1.json", to_json(run(1)))
     assert "main" in cli("history", "--add", "1.json").out
+    [kept] = (cli.path / "kept").iterdir()
+    assert cli("report", str(kept), "-o", "page.html").code == 0
+    cli.write("ragbench.toml", 'history_reports = "kept"\n')
+    assert "set history, too" in cli("history").err

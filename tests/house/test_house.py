@@ -51,6 +51,7 @@ ROOMS = (
     "generation",
     "mutation",
     "batch",
+    "view",
     "cli",
     "plugin",
     "__init__",

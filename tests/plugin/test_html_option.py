@@ -20,7 +20,8 @@ def test_answer(rag_sample):
 def test_runs_write_their_pages_and_the_history_is_the_trend(project: Project, rag: RagServer) -> None:
     """In one process, then with two workers."""
     project.write(
-        test_bot_py=TESTS, ragbench_toml='history = "runs/history.sqlite"\nhistory_keep = 2\nlang = "ru"\n'
+        test_bot_py=TESTS,
+        ragbench_toml='history = "runs/history.sqlite"\nhistory_keep = 2\nhistory_reports = "runs"\nlang = "ru"\n',
     )
     for more in ([], ["-n", "2", "--ragbench-verbose"]):
         result = project.run(
@@ -40,9 +41,11 @@ def test_runs_write_their_pages_and_the_history_is_the_trend(project: Project, r
     result.stdout.fnmatch_lines(
         ["*RAG quality: passing questions*", "*test_answer*", "*faithfulness 1.00, wanted*"]
     )
-    assert [run.run.id for run in History(project.path / "runs/history.sqlite").runs(9)][1:] == [
-        project.report()["run"]["id"]
-    ]
+    history = History(project.path / "runs/history.sqlite")
+    assert [run.run.id for run in history.runs(9)][1:] == [project.report()["run"]["id"]]
+    # The report of --ragbench-json, and the question with its texts in it.
+    kept = json.loads(history.reports()[project.report()["run"]["id"]].read_text(encoding="utf-8"))
+    assert kept == project.report()
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Project, rag: RagServer) -> None:

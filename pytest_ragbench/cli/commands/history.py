@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+from pytest_ragbench.cli.shared import configured_history, emit, json_option, note
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.history import History
@@ -58,22 +58,19 @@ def command(
       pytest tests/rag --ragbench-history=history.sqlite
       ragbench history history.sqlite --branch main
     """
-    history = History(file or _configured())
+    if file is None:
+        file, reports = configured_history()
+    else:
+        reports = None
+    history = History(file)
     for path in added:
-        history.add(read_report(path))
+        history.add(read_report(path), reports=reports)
     if not history.path.exists():
         raise UsageError(f"history {history.path}: there is no such file")
     if keep is not None:
         note(f"{history.prune(keep)} runs forgotten")
     runs = history.runs(count, branch=branch)
     emit([_told(run) for run in runs], lambda: _shown(runs, metrics), as_json=as_json)
-
-
-def _configured() -> Path:
-    configured = settings_of({}).history
-    if not configured:
-        raise UsageError("which history? name its file, or set `history` in ragbench.toml")
-    return Path(configured).expanduser()
 
 
 def _told(run: RunReport) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pytest_ragbench.report.explanations import explanation
 from pytest_ragbench.report.figures import Figure, figures
 from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.history import History
-from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
+from pytest_ragbench.report.html.page import Served, asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.html.payload import Texts, payload
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.rows import Row, about_one_question, rows_of, set_scores
@@ -51,7 +51,7 @@ _VERDICTS = {
 }
 
 
-_TREND = 30
+TREND = 30
 """So many earlier runs are plotted."""
 
 
@@ -73,7 +73,7 @@ class HtmlReport:
         write_html(
             self._path,
             run,
-            trend=history.runs(_TREND, before=run.run.started) if history is not None else [],
+            trend=history.runs(TREND, before=run.run.started) if history is not None else [],
             baseline=context.baseline(),
             lang=context.lang,
         )
@@ -86,6 +86,7 @@ def html_report(
     trend: Sequence[RunReport] = (),
     baseline: RunReport | None = None,
     lang: str = DEFAULT,
+    served: Served | None = None,
 ) -> str:
     """The page.
 
@@ -97,6 +98,8 @@ def html_report(
         An earlier run: a question's page shows its answer and its scores beside those of this run.
     lang
         Language of the metrics' explanations, as a code: ``"ru"``.
+    served
+        Set where ``ragbench view`` serves the page, which else is a file.
     """
     rows, found, texts = rows_of(report), figures(report), Texts()
     plotted = [figure for figure in found if len(figure.values) > 1]
@@ -132,15 +135,17 @@ def html_report(
     started = datetime.fromtimestamp(report.run.started, UTC)
     return template("report.html.j2").render(
         lang="en",
+        title=title,
+        served=served,
         dollars=dollars,
         used=_used(report),
         report=report,
-        policy=policy(script, css),
+        policy=policy(script, css, served=served is not None),
         css=Markup(css),  # noqa: S704 - the package's own file
         script=Markup(script),  # noqa: S704 - the package's own file
         data=Markup(json_text(data)),  # noqa: S704 - every < > & is an escape
         replies=Markup(json_text(packs(rows))),  # noqa: S704 - base64
-        verdict=_VERDICTS.get(report.exit_code, "failed") if report.exit_code is not None else "broken off",
+        verdict=verdict_of(report),
         outcome_line=_outcome_line(report),
         outcomes=_outcomes(rows),
         facts=_facts(report),
@@ -180,6 +185,11 @@ def write_html(
         The file can't be written.
     """
     write_page(path, html_report(report, trend=trend, baseline=baseline, lang=lang))
+
+
+def verdict_of(report: RunReport) -> str:
+    """What a run came to, in a word or two."""
+    return _VERDICTS.get(report.exit_code, "failed") if report.exit_code is not None else "broken off"
 
 
 def _outcome_line(report: RunReport) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.money import dollars
-from pytest_ragbench.report.html.page import asset, joined, json_text, policy, template, write_page
+from pytest_ragbench.report.html.page import Served, asset, joined, json_text, policy, template, write_page
 from pytest_ragbench.report.matrix import Cell, Line, Matrix
 from pytest_ragbench.text import is_unspaced
 
@@ -24,8 +24,11 @@ def write_matrix(path: Path, matrix: Matrix) -> None:
     write_page(path, matrix_page(matrix))
 
 
-def matrix_page(matrix: Matrix) -> str:
-    """The page: means and who is ahead, then each question with the answers of all systems side by side."""
+def matrix_page(matrix: Matrix, *, served: Served | None = None) -> str:
+    """The page: means and who is ahead, then each question with the answers of all systems side by side.
+
+    ``served``: set where ``ragbench view`` serves the page, which else is a file.
+    """
     from markupsafe import Markup
 
     script, css = joined(_SCRIPTS), asset("report.css")
@@ -38,7 +41,8 @@ def matrix_page(matrix: Matrix) -> str:
     return template("matrix.html.j2").render(
         lang="en",
         title=f"RAG quality: {', '.join(names)}",
-        policy=policy(script, css),
+        served=served,
+        policy=policy(script, css, served=served is not None),
         css=Markup(css),  # noqa: S704 - the package's own file
         script=Markup(script),  # noqa: S704 - the package's own files
         data=Markup(json_text(data)),  # noqa: S704 - every < > & is an escape

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -42,14 +43,30 @@ def joined(names: Sequence[str]) -> str:
     return "\n".join(asset(name) for name in names)
 
 
-def policy(script: str, css: str) -> str:
-    """Only this script and this style sheet; no connection, no image, no frame, no form.
+@dataclass(frozen=True)
+class Served:
+    """What a page is told that ``ragbench view`` serves; addresses are relative to the page's own."""
+
+    home: str
+    """Address of the list of runs."""
+    labels: str = ""
+    """Address that takes labels."""
+    labels_file: str = ""
+    """Where they are kept."""
+    marked: Sequence[Mapping[str, Any]] = ()
+    """Lines of that file about this run."""
+
+
+def policy(script: str, css: str, *, served: bool = False) -> str:
+    """Only this script and this style sheet; no image, no frame; no connection and no form but to the server that
+    the page is ``served`` by.
 
     Style attributes are allowed, which the charts' library sets on what it draws.
     """
+    own = "'self'" if served else "'none'"
     return (
         f"default-src 'none'; script-src {_hash(script)}; style-src-elem {_hash(css)}; "
-        "style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+        f"style-src-attr 'unsafe-inline'; connect-src {own}; base-uri 'none'; form-action {own}"
     )
 
 

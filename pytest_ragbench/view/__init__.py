@@ -1,0 +1,1 @@
+"""``ragbench view``: runs, their reports and labels as local pages."""
