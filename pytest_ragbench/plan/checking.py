@@ -10,7 +10,8 @@ from pytest_ragbench.metrics.checks import check_options, formula_options
 from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.plan.model import UNKNOWN, Ask, Plan, is_known
-from pytest_ragbench.scoring.requests import configured_options, threshold_of
+from pytest_ragbench.scoring.configured import configured_options
+from pytest_ragbench.scoring.requests import threshold_of
 
 if TYPE_CHECKING:
     from pytest_ragbench.settings import Settings

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ragbench.config_files import Folders, agree, asks_metrics, disagreement
+from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.collected import collected_of
 from pytest_ragbench.plugin.gating import check_gates, has_gates
 from pytest_ragbench.plugin.state import RunState
@@ -17,7 +18,8 @@ from pytest_ragbench.plugin.state import RunState
 
 def check_configuration(config: pytest.Config, state: RunState, items: Sequence[pytest.Item]) -> None:
     """Refuse to run tests that another file configures than was found from the arguments (with ``--pyargs``, say, or
-    from a collector of a plugin's), or under a gate for a metric that nothing has registered by now.
+    from a collector of a plugin's), under a gate for a metric that nothing has registered by now, or with an option
+    of ``[metrics]`` that its metric has not.
 
     Raises
     ------
@@ -28,9 +30,23 @@ def check_configuration(config: pytest.Config, state: RunState, items: Sequence[
     why = _configured_elsewhere(state, items, asks)
     if not why and has_gates(config, state) and any(map(asks, items)):
         why = check_gates(config, state)
+    if not why and state.is_loaded and state.settings.metrics and any(map(asks, items)):
+        why = _check_metrics(state)
     if why and state.is_controller:
         raise pytest.UsageError(why)
     state.refused = why
+
+
+def _check_metrics(state: RunState) -> str:
+    """What is wrong in ``[metrics]`` now that each ``conftest.py`` of the tests has been imported."""
+    from pytest_ragbench.scoring.configured import unregistered
+
+    try:
+        for line in unregistered(state.settings):
+            state.warn(line)
+    except RagbenchError as error:
+        return str(error)
+    return ""
 
 
 def _configured_elsewhere(

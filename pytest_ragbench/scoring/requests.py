@@ -7,26 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_ragbench.metrics.checks import (
-    ASKING_OPTIONS,
     check_options,
     check_sample_metric,
     fit_to_sample,
     formula_options,
     with_verdicts,
 )
-from pytest_ragbench.metrics.options import options_from_file
-from pytest_ragbench.metrics.registry import Metric, find, known_metric
+from pytest_ragbench.metrics.registry import Metric, find
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.thresholds import Threshold, parse_threshold
+from pytest_ragbench.scoring.configured import configured_options
 from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.embeddings import Embedder
     from pytest_ragbench.judge.base import Judge
     from pytest_ragbench.scoring.context import Context
-    from pytest_ragbench.settings import MetricSettings, Settings
+    from pytest_ragbench.settings import Settings
 
 ThresholdLike = str | float | Threshold
 """``">=0.8"``, ``"0.7..0.9"``, ``"good"``, ``0.8``, or a parsed threshold."""
@@ -239,48 +238,6 @@ def prepare(context: Context, request: ScoreRequest) -> Prepared:
         points the wrong way, a judge that can't do what the metric asks.
     """
     return MetricSetup(context, request).prepare(request.sample)
-
-
-def configured_options(settings: Settings, name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options of a call, and what ``[metrics]`` of the configuration says where the call says nothing.
-
-    Raises
-    ------
-    UsageError
-        ``[metrics]`` names an unknown metric, or one that has no such option.
-    """
-    # All of [metrics], not only this one: a misspelt name is found by the first test, not by none.
-    configured: dict[str, Any] = {}
-    for known, chosen in settings.metrics.items():
-        own = _own_options(settings, known, chosen)
-        # ndcg stands for ndcg@10, too; the longer name wins.
-        if isinstance(name, str) and known in (name, name.partition("@")[0]):
-            configured = {**configured, **own} if known == name else {**own, **configured}
-    options = {key: value for key, value in options.items() if value is not None or key not in ASKING_OPTIONS}
-    ways = (
-        [settings.metrics.get(each) for each in (name, name.partition("@")[0])]
-        if isinstance(name, str)
-        else []
-    )
-    way = next((each for each in ways if each is not None and each.verdicts is not None), None)
-    if way is not None and "verdicts" not in options:
-        configured |= {"verdicts": way.verdicts}
-        configured |= {"yes_from": way.yes_from} if way.verdicts == "probability" else {}
-    return {**configured, **options} if configured else options
-
-
-def _own_options(settings: Settings, name: str, chosen: MetricSettings) -> Mapping[str, Any]:
-    """What ``[metrics.NAME]`` says, held against the registry."""
-    if not chosen.options and chosen.verdicts != "probability":
-        return {}
-    try:
-        if chosen.verdicts == "probability":
-            formula_options(known_metric(name) or find(name), {"verdicts": chosen.verdicts})
-        return options_from_file(name, chosen.options, part=True)
-    except UsageError as error:
-        option = getattr(error, "option", None)
-        place = settings.place_of("metrics", name, *([option] if option else []))
-        raise UsageError(f"{place}: {error}") from None
 
 
 def votes_for(settings: Settings, sample: RagSample | Question) -> int:

@@ -30,6 +30,7 @@ from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.model.scores import Finding, Score, Usage
 from pytest_ragbench.model.thresholds import Threshold
+from pytest_ragbench.scoring.configured import configured_options
 from pytest_ragbench.scoring.pipeline import score, score_all
 from pytest_ragbench.scoring.requests import (
     MetricSetup,
@@ -37,7 +38,6 @@ from pytest_ragbench.scoring.requests import (
     ScoreRequest,
     ThresholdLike,
     check_judge,
-    configured_options,
     threshold_of,
 )
 

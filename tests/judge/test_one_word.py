@@ -32,8 +32,8 @@ from pytest_ragbench.languages import known_languages
 from pytest_ragbench.metrics.checks import check_sample as check
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.scoring.configured import configured_options as configured
 from pytest_ragbench.scoring.requests import check_judge
-from pytest_ragbench.scoring.requests import configured_options as configured
 from pytest_ragbench.settings import ProviderSettings, Settings, load_settings
 from tests.scoring.asking import ascore_one
 from tests.servers.openai_server import OpenAIServer, Reply, error

@@ -15,7 +15,7 @@ from pytest_ragbench.assertions.stub import is_built_in
 from pytest_ragbench.metrics.checks import asks_yes_or_no
 from pytest_ragbench.metrics.registry import Metric, all_metrics, option_parameters
 from pytest_ragbench.scoring import Context, ScoreRequest, Wanted, prepare
-from pytest_ragbench.scoring.requests import configured_options
+from pytest_ragbench.scoring.configured import configured_options, unregistered
 from pytest_ragbench.settings import Settings, load_settings
 from pytest_ragbench.specs.loading import load_suite
 
@@ -208,3 +208,18 @@ def test_a_wrong_option_is_named_with_file_line_and_key(tmp_path: Path, text: st
             "faithfulness",
             {},
         )
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_metric_of_a_conftest_may_be_called_nearly_like_one_of_ours(tmp_path: Path, named: bool) -> None:
+    (tmp_path / "ragbench.toml").write_text("[metrics.faithfulness2]\nstrict = true\n")
+    (tmp_path / "own").mkdir()
+    name = "faithfulness2" if named else "slips"
+    (tmp_path / "own" / "conftest.py").write_text(f'@metric("{name}", tier="generation")\n')
+    settings = load_settings(tmp_path, environ={})
+    if named:
+        assert configured_options(settings, "bleu", {}) == {}
+        assert list(unregistered(settings)) == []
+    else:
+        with pytest.raises(UsageError, match="toml:1: metrics.faithfulness2: .*did you mean 'faithfulness'"):
+            configured_options(settings, "bleu", {})

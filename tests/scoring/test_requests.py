@@ -15,7 +15,8 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Location, RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import Context, ScoreRequest, prepare, wait_for_scores
-from pytest_ragbench.scoring.requests import Prepared, check_judge, configured_options, shortcut
+from pytest_ragbench.scoring.configured import configured_options
+from pytest_ragbench.scoring.requests import Prepared, check_judge, shortcut
 from pytest_ragbench.settings import Settings
 from tests.metrics.scripted import Scripted, claims, verdicts
 from tests.scoring.asking import context
