@@ -112,7 +112,8 @@ def test_a_table_of_gates() -> None:
         "pass_rate[lang=ja]",
     ]
     assert parse_rules({"must_pass": "all"})[0].kind == "must_pass"
-    for value in (True, None, [0.8], {}):
+    wrong: tuple[object, ...] = (True, None, [0.8], {})
+    for value in wrong:
         with pytest.raises(UsageError, match=r"^\[gates\] faithfulness: .*a string or a number"):
             parse_rules({"faithfulness": value})
     with pytest.raises(UsageError, match=r"^\[gates\] must_pass: .*a string or a number, got False"):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_ragbench.gates.baseline import Baseline, compare_all
+from pytest_ragbench.gates.baseline import Baseline
 from pytest_ragbench.gates.observations import Observations
-from pytest_ragbench.gates.rules import Rule, parse_rule
-from pytest_ragbench.gates.verdicts import Conditions, Verdict, evaluate, exit_code_of
-from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.gates.rules import parse_rule
+from pytest_ragbench.gates.verdicts import Verdict, exit_code_of
 from pytest_ragbench.model.scores import Usage
-from pytest_ragbench.model.tests import ErrorRecord, QuestionRecord, ScoreRecord, SetupRecord, TestRecord
-from pytest_ragbench.model.thresholds import Scale
-from pytest_ragbench.report.earlier import read_baseline
-from tests.gates.runs import RULE_4, gate, paired, report, result, run
+from pytest_ragbench.model.tests import QuestionRecord, ScoreRecord, SetupRecord, TestRecord
+from tests.gates.runs import RULE_4, gate, paired, result, run
 
 SPREAD = [1.0, 0.9, 0.8, 1.0, 0.7]
 
@@ -60,6 +55,9 @@ def outcome(text: str, values: Sequence[float | None], **conditions: Any) -> str
         ("faithfulness mean >= 0.89", SPREAD * 10, "FAIL"),
         ("faithfulness p10 >= 0.7", SPREAD * 10, "PASS"),
         ("faithfulness min >= 0.8", SPREAD * 10, "FAIL"),
+        ("faithfulness min >= 0.7", SPREAD * 10, "PASS"),
+        ("faithfulness max >= 1", SPREAD * 10, "PASS"),
+        ("faithfulness max >= 0.9", [0.8] * 10, "FAIL"),
         ("faithfulness p10 >= 0.7 with 95% confidence", [0.7] * 29, "PASS"),
         ("faithfulness p10 >= 0.7 with 95% confidence", [0.7] * 28, "FAIL"),
         ("faithfulness median >= 0.85", SPREAD * 10, "PASS"),
@@ -245,280 +243,6 @@ def test_scores_of_whole_sets_count_question_by_question() -> None:
     assert gate("ndcg@10[tag=odd] mean >= 0.2", [whole], max_unscored=0.5).value == pytest.approx(1 / 3)
 
 
-# --- against a baseline -------------------------------------------------------------------------
-
-
-def test_rule_4() -> None:
-    old = run([0.9, 0.8, 1.0, 0.7, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9])
-    new = run([0.85, 0.8, 0.9, 0.7, 0.9, 0.8, 0.9, 0.65, 0.95, 0.85])
-    [same] = paired(old, old)
-    assert (same.outcome, same.p) == ("PASS", 1.0)
-    [worse] = paired(new, old)
-    assert (worse.outcome, worse.p) == ("PASS", 7 / 128)  # 0.030 worse, p = .0547
-    assert "which chance may explain" in worse.reason
-    [much] = paired(run([0.5] * 10), old)
-    assert much.outcome == "FAIL"
-    [few] = paired(run([0.1, 0.1, 0.1, 0.1, 0.95, 0.85, 0.9, 0.6, 1.0, 0.9]), old)
-    assert (few.outcome, few.broken) == ("UNDECIDED", False)
-    [better] = paired(run([1.0] * 10), old)
-    assert better.outcome == "PASS"
-
-
-def test_pass_or_fail_scores_are_compared_by_mcnemar() -> None:
-    old = run([1.0] * 10 + [0.0] + [1.0] * 9, "exact_match")
-    new = run([0.0] * 10 + [1.0] + [1.0] * 9, "exact_match")
-    [verdict] = paired(new, old, "exact_match no worse than baseline")
-    assert verdict.outcome == "FAIL"
-    assert verdict.p == pytest.approx(0.005859, abs=1e-6)
-    assert verdict.comparison is not None
-    assert verdict.comparison.method == "McNemar"
-
-
-def test_regression_rules_share_their_error() -> None:
-    """One p of .031 fails alone, and not among two."""
-    old, new = run([0.9] * 20), run([0.8] * 5 + [0.9] * 15)
-    both_old = [*old, *run([0.9] * 20, "answer_relevancy")]
-    both_new = [*new, *run([0.9] * 20, "answer_relevancy")]
-    rules = ("faithfulness no worse than baseline", "answer_relevancy no worse than baseline")
-    assert [verdict.outcome for verdict in paired(new, old, rules[0])] == ["FAIL"]
-    verdicts = paired(both_new, both_old, *rules)
-    assert [verdict.outcome for verdict in verdicts] == ["PASS", "PASS"]
-    assert verdicts[0].p_holm == 0.0625
-
-
-def test_a_question_added_or_dropped_leaves_the_others_comparable() -> None:
-    old = run([0.9] * 10)
-    for new, said in (
-        (run([0.9] * 11), "1 question added (q10)"),
-        (run([0.9] * 8), "2 questions dropped (q8, q9)"),
-        (
-            [result("q0", {"faithfulness": 0.9}, text="Something else?"), *run([0.9] * 10)[1:]],
-            "1 question reworded (q0)",
-        ),
-    ):
-        [verdict] = paired(new, old)
-        assert verdict.comparison is not None
-        assert (verdict.outcome, verdict.comparison.notes) == ("PASS", (said,))
-    # The drop of the others is seen, whatever the new question came to.
-    [worse] = paired(run([0.5] * 10 + [1.0]), old)
-    assert (worse.outcome, worse.p) == ("FAIL", 1 / 1024)
-    # 3 of 13 are more than a fifth, 2 of 12 are not.
-    [many] = paired(run([0.5] * 13), old)
-    assert (many.outcome, many.broken) == ("UNDECIDED", False)
-    assert "3 questions added (q10, q11, q12); more than 20% are scored in one run only" in many.reason
-    assert paired(run([0.5] * 12), old)[0].outcome == "FAIL"
-    [allowed] = evaluate(
-        [parse_rule(RULE_4)],
-        Observations(run([0.5] * 13)),
-        Conditions(baseline=Baseline(Observations(old)), max_unpaired=0.3),
-    )
-    assert allowed.outcome == "FAIL"
-
-
-def test_a_question_whose_id_changed_is_found_by_its_text() -> None:
-    old = run([0.9] * 10)
-    renamed = [result("new name", {"faithfulness": 0.9}, text="What is q0?"), *run([0.9] * 10)[1:]]
-    [verdict] = paired(renamed, old)
-    assert verdict.outcome == "PASS"
-    assert verdict.comparison is not None
-    assert verdict.comparison.notes == ("1 question renamed (new name)",)
-
-
-def test_questions_that_failed_are_not_called_added() -> None:
-    failed = [result(f"q{n}", {"faithfulness": None}, outcome="error", kind="judge") for n in range(2)]
-    early = [result("q2", {}, outcome="error", kind="endpoint", test="test_a.py::test_other")]
-    whole = run([0.9] * 10)
-    [verdict] = paired(whole, [*failed, *early, *whole[3:]])
-    assert verdict.comparison is not None
-    assert verdict.comparison.differences == (
-        "2 questions without a score in the baseline (timeout) (q0, q1), 1 question without a score in the baseline "
-        "(the service failed) (q2); more than 20% are scored in one run only",
-    )
-
-
-def refusals(values: Sequence[float], n: int = 4) -> list[TestRecord]:
-    """Answers of which the last ``n`` are refusals without claims."""
-    error = ErrorRecord(type="UndefinedScore", code="no_claims")
-    records = [
-        result(f"r{place}", {"faithfulness": None}, outcome="error", kind="undefined") for place in range(n)
-    ]
-    return [
-        *run(values),
-        *(replace(each, scores=(replace(each.scores[0], error=error),)) for each in records),
-    ]
-
-
-def test_refusals_without_claims_in_both_runs_are_equal_and_not_missing() -> None:
-    good = refusals([1.0] * 8)
-    [same] = paired(good, good)
-    assert (same.outcome, same.broken) == ("PASS", False)
-    assert "8 questions, 0 of them changed, 4 more without a value in both" in same.reason
-    [fallen] = paired(refusals([0.0] * 8), good)
-    assert (fallen.outcome, fallen.p) == ("FAIL", 1 / 256)
-    # One that is a refusal in one of the runs only has no score there.
-    [more] = paired(refusals([1.0] * 4, 8), good)
-    assert (more.outcome, more.broken) == ("UNDECIDED", True)
-    assert "on_no_claims" in more.reason
-    # A judge that is down in both is no such answer.
-    down = [*run([1.0] * 8), *run([None] * 12)[8:]]
-    assert paired(down, down)[0].broken
-
-
-def test_samples_without_an_id_and_with_one_text_stay_apart() -> None:
-    def unnamed(values: Sequence[float], test: str = "test_a.py::test_it") -> list[TestRecord]:
-        found = [
-            result(f"{n}", {"faithfulness": value}, text="What?", test=test) for n, value in enumerate(values)
-        ]
-        return [replace(each, samples=(replace(each.samples[0], id=None),)) for each in found]
-
-    verdict = gate("faithfulness mean >= 0.5", unnamed([1.0, 0.0, 0.2]))
-    assert verdict.n_scored == 3
-    assert verdict.value == pytest.approx(0.4)
-    # The same sample in two tests is one question, and so is a rerun.
-    assert (
-        gate("faithfulness mean >= 0.5", [*unnamed([1.0]), *unnamed([0.0], "test_a.py::test_two")]).n_scored
-        == 1
-    )
-    [found] = compare_all(
-        Baseline(Observations(unnamed([0.1, 1.0]))), Baseline(Observations(unnamed([0.9, 1.0])))
-    )
-    assert (found.n_changed, found.notes) == (1, ())
-    # What stands for the missing id comes from the test's parameters: nobody renamed the question.
-    runs = [unnamed([value], f"test_a.py::test_it[{place}]") for value, place in ((0.1, "a"), (0.9, "b"))]
-    [found] = compare_all(*(Baseline(Observations(each)) for each in runs))
-    assert (found.n_changed, found.notes) == (1, ())
-
-
-def test_too_few_questions_are_said_in_words() -> None:
-    [found] = compare_all(Baseline(Observations(run([1.0, 0.5]))), Baseline(Observations(run([0.0, 0.5]))))
-    assert "0.500 better, over 2 questions, 1 of them changed; too few questions to tell" in next(
-        found.lines()
-    )
-    [found] = compare_all(Baseline(Observations(run([0.9] * 6))), Baseline(Observations(run([0.5] * 6))))
-    assert "better, over 6 questions, 6 of them changed; p 0.016 (sign flips)" in next(found.lines())
-    [better] = paired(run([1.0]), run([0.0]))
-    assert (better.outcome, "p 1.000" in better.reason) == ("PASS", False)
-
-
-def configured(values: Sequence[float], *answered: str, **setup: Any) -> Observations:
-    return Observations(set_up(values, *answered, **setup))
-
-
-def set_up(values: Sequence[float], *answered: str, **setup: Any) -> list[TestRecord]:
-    """Scores with what was configured; who answered takes turns."""
-    made = SetupRecord(**{"low": 0.0, "high": 1.0, "judge": "grader", **setup})
-    records = [
-        result(f"q{n}", {"m": value}, judge=answered[n % len(answered)] if answered else "grader")
-        for n, value in enumerate(values)
-    ]
-    return [replace(each, scores=(replace(each.scores[0], setup=made),)) for each in records]
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "said"),
-    [
-        ({"judge": "b"}, {"judge": "a"}, "the judge was a and is b"),
-        ({"embedder": "b"}, {"embedder": "a"}, "the embedder was a and is b"),
-        ({"options": {"mode": '"x"'}}, {}, 'the option mode was unset and is "x"'),
-        ({"direction": "lower"}, {}, "what is better was higher and is lower"),
-        ({"high": 5.0}, {}, "the range was 0..1 and is 0..5"),
-        ({"judge": None}, {}, ""),
-    ],
-)
-def test_what_was_configured_makes_runs_comparable(new: Any, old: Any, said: str) -> None:
-    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
-    [verdict] = evaluate(
-        [rule], configured([0.5] * 8, **new), Conditions(baseline=Baseline(configured([0.5] * 8, **old)))
-    )
-    assert (verdict.outcome, said in verdict.reason) == ("UNDECIDED" if said else "PASS", True)
-
-
-def test_who_answered_does_not_make_runs_incomparable() -> None:
-    cascade = "grader, near the threshold strict (within 0.1)"
-    old = configured([0.9] * 8, "grader", judge=cascade)
-    new = configured([0.7] * 8, "grader", "strict, after grader", judge=cascade)
-    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
-    [verdict] = evaluate([rule], new, Conditions(baseline=Baseline(old)))
-    assert (verdict.outcome, verdict.p) == ("FAIL", 1 / 256)
-
-
-def test_which_way_is_better_comes_with_the_scores() -> None:
-    old, new = (configured([value] * 8, direction="lower") for value in (0.3, 0.5))
-    rule = Rule("m no worse than baseline", "m", "baseline", Scale("m"))
-    [verdict] = evaluate([rule], new, Conditions(baseline=Baseline(old)))
-    assert (verdict.outcome, "0.200 worse" in verdict.reason) == ("FAIL", True)
-    [found] = compare_all(Baseline(new), Baseline(old))
-    assert "0.200 worse" in next(found.lines())
-    # An earlier version's report does not say it, and nothing is guessed.
-    [found] = compare_all(*(Baseline(Observations(run([value] * 8, "m"))) for value in (0.5, 0.3)))
-    lines = list(found.lines())
-    assert lines[0] == "m: 0.500 after 0.300, 0.200 higher, over 8 questions, 8 of them changed"
-    assert "which way m is better is in neither report" in lines[1]
-    mixed = Observations([*set_up([1.0]), *set_up([0.0], direction="lower")])
-    [verdict] = evaluate([rule], mixed, Conditions(baseline=Baseline(old)))
-    assert (verdict.outcome, verdict.broken) == ("UNDECIDED", True)
-
-
-def test_another_judge_prompt_or_embedder_is_not_comparable() -> None:
-    old = Observations(run([0.9] * 10))
-    other = Observations(run([0.9] * 10, judge="openai:other"))
-    [verdict] = evaluate([parse_rule(RULE_4)], other, Conditions(baseline=Baseline(old)))
-    assert (verdict.outcome, "the judge was scripted and is openai:other" in verdict.reason) == (
-        "UNDECIDED",
-        True,
-    )
-    prompts = {"split_claims": "1-aa", "verify_claims": "1-bb", "find_entities": "1-cc"}
-    for task, wanted in (("verify_claims", "UNDECIDED"), ("find_entities", "PASS")):
-        changed = {**prompts, task: "2-dd"}
-        conditions = Conditions(baseline=Baseline(old, prompts), new=Baseline(old, changed))
-        assert evaluate([parse_rule(RULE_4)], old, conditions)[0].outcome == wanted
-
-
-def test_what_moved_broke_and_was_mended_is_named() -> None:
-    old = [
-        result(f"q{n}", {"faithfulness": value}, limit=0.8) for n, value in enumerate([0.9, 0.2, 0.9, 0.85])
-    ]
-    new = [
-        result(f"q{n}", {"faithfulness": value}, limit=0.8) for n, value in enumerate([0.1, 0.9, 0.9, 0.84])
-    ]
-    [found] = compare_all(Baseline(Observations(new)), Baseline(Observations(old)))
-    assert (found.broken, found.mended) == (("q0",), ("q1",))
-    assert found.moved(2) == [("q0", 0.9, 0.1), ("q1", 0.2, 0.9)]
-    assert any("newly broken: q0" in line for line in found.lines())
-
-
-def test_votes_tell_whether_one_question_broke() -> None:
-    def voted(**passed: int) -> Baseline:
-        results = []
-        for name, n in passed.items():
-            found = result(name, {"faithfulness": float(n > 2)}, limit=0.5)
-            details = {"votes": [1.0] * n + [0.0] * (5 - n), "votes_passed": n}
-            results.append(replace(found, scores=(replace(found.scores[0], details=details),)))
-        return Baseline(Observations(results))
-
-    [found] = compare_all(voted(q0=0, q1=3, q2=5), voted(q0=5, q1=4, q2=5))
-    assert found.notes == (
-        "q0: 5 of 5 votes passed, 0 of 5 do now, and chance can't explain it; p 0.004 (Fisher)",
-        "q1: 4 of 5 votes passed, 3 of 5 do now, which chance may explain; p 0.500 (Fisher)",
-    )
-
-
-def test_a_baseline_is_read_as_every_report_is(tmp_path: Path) -> None:
-    path = tmp_path / "old.json"
-    preflight = {"judge": "j", "passed": True, "fingerprint": "f", "checks": []}
-    later = {"run": {"id": "r", "started": 1.0, "prompts": {"split_claims": "1-a"}, "new": 1}}
-    path.write_text(json.dumps(report(run([0.5, None]), preflight=preflight, **later)))
-    read = read_baseline(path)
-    assert (read.prompts, read.preflight, read.name) == ({"split_claims": "1-a"}, "f", str(path))
-    assert read.observed.entries == Observations(run([0.5, None])).entries
-    path.write_text(json.dumps(report([]) | {"results": [{"scores": [3]}]}))
-    with pytest.raises(UsageError, match=r"baseline .*old.json: results\.0\.test: Field required"):
-        read_baseline(path)
-    path.write_text(json.dumps(report([], version=2)))
-    with pytest.raises(UsageError, match="reads up to version 1"):
-        read_baseline(path)
-
-
 @pytest.mark.parametrize(
     ("outcomes", "given", "undecided_fails", "wanted"),
     [
@@ -577,3 +301,150 @@ def test_a_percentile_is_decided_by_how_many_meet_the_threshold() -> None:
     assert [verdict.bounds.low, verdict.bounds.high] == pytest.approx([0.05 ** (1 / 20), 1.0])
     assert verdict.outcome == "FAIL"
     assert verdict.more == 9  # .9 ** 29 < .05
+
+
+def test_what_is_known_is_said_in_one_sentence() -> None:
+    def reason(text: str, values: Sequence[float | None], metric: str = "faithfulness") -> str:
+        return gate(text, run(values, metric)).reason
+
+    assert reason("faithfulness >= 0.85", [1.0] * 19) == (
+        "mean 1.00 over 19 questions: with 95% confidence at least 0.854"
+    )
+    assert reason("faithfulness >= 0.85", [0.0] * 50).endswith(": with 95% confidence at most 0.058")
+    assert reason("faithfulness >= 0.85", [1.0]) == (
+        "mean 1.00 over 1 question: the truth may lie anywhere from 0.050 to 1.000; about 18 more questions would "
+        "settle it"
+    )
+    assert "at most 0.098" in reason("noise_sensitivity <= 0.1", [0.0] * 29, "noise_sensitivity")
+    assert "at least 0.902" in reason("noise_sensitivity <= 0.1", [1.0] * 29, "noise_sensitivity")
+    confident = "noise_sensitivity <= 0.05 with 95% confidence"
+    assert reason(confident, [0.0] * 29, "noise_sensitivity").endswith(
+        "only at most 0.098 can be vouched for, 0.048 short"
+    )
+    tenth = "faithfulness p10 >= 0.7 with 95% confidence"
+    assert reason(tenth, [0.7] * 29).endswith("with 95% confidence at least 90.2% of all meet 0.7")
+    assert reason(tenth, [0.7] * 28).endswith(
+        "with 95% confidence 89.9% of all can be vouched for, 0.001 short"
+    )
+    assert reason("faithfulness mean >= 0.8", [1.0, None] + [1.0] * 40).startswith(
+        "mean 1.00 over 41 questions (1 of 42 left out, without a score: 1 timeout), taken as it is"
+    )
+    rates = [result(f"q{n}", {"faithfulness": 1.0}, limit=0.5) for n in range(20)]
+    assert gate("pass_rate >= 0.8", rates).reason.startswith("share 1.00 over 20 questions")
+    assert gate("error_rate <= 0.8", rates).reason.startswith("share 0.00 over 20 questions")
+    assert gate("faithfulness pass_rate >= 0.8", rates).reason.startswith("share that passed 1.00 over")
+
+
+def test_a_percentile_of_times_with_confidence() -> None:
+    results = [result(f"q{n}", {}, latency=1.0 + (n > 50)) for n in range(52)]
+    verdict = gate("latency p90 <= 1.5 with 90% confidence", results)
+    assert (verdict.outcome, verdict.value) == ("PASS", 1.0)
+    assert verdict.bounds is not None
+    assert (verdict.bounds.confidence, verdict.bounds.method) == (0.9, "Clopper-Pearson")
+    assert gate("latency p90 <= 0.9 with 90% confidence", results).outcome == "FAIL"
+    assert gate("latency p99 <= 1.5 with 90% confidence", results).outcome == "FAIL"
+
+
+def test_a_verdict_as_a_report_has_it() -> None:
+    told = gate("faithfulness[lang=en] >= 0.85 with 95% confidence", run([1.0] * 18, lang="en")).record()
+    assert (told.gate, told.metric, told.subset, told.rule, told.statistic, told.threshold) == (
+        "faithfulness[lang=en] >= 0.85 with 95% confidence",
+        "faithfulness",
+        {"lang": ("en",)},
+        "confident",
+        "mean",
+        ">=0.85",
+    )
+    assert (told.verdict, told.broken, told.value, told.high, told.n_scored, told.n_total) == (
+        "FAIL",
+        False,
+        1.0,
+        1.0,
+        18,
+        18,
+    )
+    assert told.low == pytest.approx(0.05 ** (1 / 18))
+    assert (told.method, told.confidence, told.more_questions) == ("Clopper-Pearson", 0.95, 1)
+    assert (told.p, told.p_holm, told.comparison, told.n_clusters) == (None, None, None, None)
+    bare = gate("must_pass", []).record()
+    assert (bare.threshold, bare.value, bare.low, bare.high, bare.method) == (None, None, None, None, None)
+    [dropped] = paired(run([0.8] * 10), run([0.9] * 10))
+    told = dropped.record()
+    assert (told.p, told.p_holm, told.comparison is not None) == (1 / 1024, 1 / 1024, True)
+
+
+def test_questions_that_must_pass_are_named() -> None:
+    def reason(*results: TestRecord) -> tuple[str, float | None]:
+        verdict = gate("must_pass", results)
+        return verdict.reason, verdict.value
+
+    def marked(name: str, value: float | None) -> TestRecord:
+        return result(name, {"faithfulness": value}, limit=0.5, must_pass=True)
+
+    good = marked("good", 1.0)
+    assert reason(good) == ("the question that must pass does", 1.0)
+    assert reason(good, marked("other", 1.0)) == ("all 2 questions that must pass do", 1.0)
+    text, value = reason(good, *(marked(f"bad{n}", 0.0) for n in range(6)), marked("lost", None))
+    assert text == (
+        "6 of 8 questions that must pass did not: bad0, bad1, bad2, bad3, bad4 ...; 1 of 8 have no verdict: lost "
+        "(timeout)"
+    )
+    assert value == 1 / 8
+    # Half of its assertions is not all of them.
+    assert gate("must_pass", [good, marked("good", 0.0)]).outcome == "FAIL"
+    early = result("early", {}, outcome="failed", must_pass=True)
+    assert "have no verdict: early (whose test failed before)" in reason(good, early)[0]
+    nothing = gate("must_pass", run([1.0]))
+    assert nothing.reason == "the run has no question that must pass, so there is nothing to decide on"
+
+
+def test_files_that_were_not_chosen_are_named() -> None:
+    left_out = {"not_chosen": ("a.py", "b.py", "c.py", "d.py")}
+    verdict = gate("faithfulness >= 0.5", run([1.0] * 50), **left_out)
+    assert "(not chosen: a.py, b.py, c.py ...)" in verdict.reason
+    verdict = gate("faithfulness >= 0.5", run([1.0] * 50), not_chosen=("a.py", "b.py", "c.py"))
+    assert "(not chosen: a.py, b.py, c.py)" in verdict.reason
+
+
+def test_a_gate_that_points_the_wrong_way_for_the_scores_is_broken() -> None:
+    made = SetupRecord(direction="lower", low=0.0, high=1.0)
+    results = [replace(each, scores=(replace(each.scores[0], setup=made),)) for each in run([0.1] * 50)]
+    verdict = gate("faithfulness >= 0.5", results)
+    assert (verdict.outcome, verdict.broken) == ("UNDECIDED", True)
+    assert "of faithfulness, as the tests ask for it, lower is better" in verdict.reason
+    # How many passed, and what is compared, goes by the scores' own direction.
+    assert not gate("faithfulness pass_rate >= 0.5", results).reason.startswith("of faithfulness")
+    [dropped] = paired(
+        [replace(each, scores=(replace(each.scores[0], value=0.3),)) for each in results], results
+    )
+    assert (dropped.outcome, "0.200 worse" in dropped.reason) == ("FAIL", True)
+    mixed = [
+        *results,
+        *(replace(each, scores=(replace(each.scores[0], setup=SetupRecord()),)) for each in results),
+    ]
+    for text in ("faithfulness >= 0.5", "faithfulness mean >= 0.5"):
+        assert "its scores have no mean" in gate(text, mixed).reason
+
+
+def test_chance_is_mentioned_where_a_run_is_worse() -> None:
+    def reasons(new: Sequence[float], old: Sequence[float], margin: str = "0.02") -> str:
+        [verdict] = paired(run(new), run(old), f"faithfulness no worse than baseline by more than {margin}")
+        return f"{verdict.outcome}: {verdict.reason}"
+
+    assert (
+        reasons([0.9] * 6, [0.9] * 6)
+        == "PASS: the same as the baseline, 0.900 over 6 questions, 0 of them changed"
+    )
+    assert reasons([0.5] * 6, [0.9] * 6).endswith("6 of them changed, and chance can't explain it; p 0.016")
+    assert reasons([0.5] * 6, [0.9] * 6, "0.5").endswith("6 of them changed; p 0.016")
+    assert reasons([0.5] * 12, [0.9] * 12).endswith("; p < 0.001")
+    assert reasons([1.0] * 6, [0.9] * 6).endswith("0.100 better, over 6 questions, 6 of them changed")
+    assert reasons([0.88] * 2, [0.9] * 2).endswith("2 of them changed; too few questions to tell")
+    assert reasons([0.5] * 4 + [0.9], [0.9] * 5).endswith(
+        "with fewer than 5 changed questions chance can't be ruled out"
+    )
+    assert reasons([0.5] * 4 + [0.9], [0.9] * 5).startswith("UNDECIDED")
+    both = [*run([0.8] * 5 + [0.9] * 15), *run([0.9] * 20, "answer_relevancy")]
+    rules = ("faithfulness no worse than baseline", "answer_relevancy no worse than baseline")
+    dropped, _ = paired(both, [*run([0.9] * 20), *run([0.9] * 20, "answer_relevancy")], *rules)
+    assert dropped.reason.endswith("which chance may explain; p 0.062 among 2 such rules")
