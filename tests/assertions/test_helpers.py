@@ -55,7 +55,7 @@ def test_a_helper_says_what_it_takes(name: str) -> None:
     assert ("coverage" in parameters) == (known.of == "set")
     spec = spec_of(helper)
     assert spec is not None
-    assert (spec.metric, spec.over) == (name, known.of == "set")
+    assert (spec.metric, spec.over, spec.asserted) == (name, known.of == "set", True)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,9 @@ def test_the_other_helpers_carry_a_spec_too(name: str) -> None:
     helper = getattr(rb, name)
     spec = spec_of(helper)
     assert spec is not None
+    # These have a threshold of their own, or none.
+    unasserted = {"score", "ascore", "score_over", "assert_abstains", "assert_search_rag", "assert_expected"}
+    assert spec.asserted == (name not in unasserted)
     named = {spec.given_in, spec.metric_from, spec.threshold_from, spec.cutoff_from, *spec.many_from}
     assert named - {None} <= set(inspect.signature(helper).parameters)
 

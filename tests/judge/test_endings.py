@@ -14,7 +14,7 @@ from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.completions import completion_of
 from pytest_ragbench.judge.conversation import read_conversation
 from pytest_ragbench.judge.openai import openai_judge
-from pytest_ragbench.judge.reading.endings import ending, repeated
+from pytest_ragbench.judge.reading.endings import check_end, ending, repeated
 from pytest_ragbench.judge.reading.strict_json import UnreadableReply, loaded
 from pytest_ragbench.judge.tasks import GradeSearchRag, SplitClaims, VerifyClaims, in_a_word
 from pytest_ragbench.model.errors import JudgeError
@@ -256,6 +256,60 @@ def test_babble_is_told_from_a_reply_that_needs_room(engine: Engine, claim: str)
         failure = fails(server, engine, SplitClaims("an answer"))
         assert (failure.code, server.calls) == ("repetition", 1)
         assert "raise max_tokens" not in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x" * 300, "x"),
+        ("x" * 299, None),
+        (f"{'unit of forty characters ':-<40}" * 8, f"{'unit of forty characters ':-<40}"),
+        (f"{'unit of forty characters ':-<40}" * 8 + "u", f"{'nit of forty characters ':-<39}u"),
+        (f"{'unit of forty characters ':-<40}" * 7, None),
+        (
+            ("".join(map(chr, range(0x4E00, 0x4E00 + 750)))) * 9,
+            "".join(map(chr, range(0x4E00, 0x4E00 + 750))),
+        ),
+        (("".join(map(chr, range(0x4E00, 0x4E00 + 751)))) * 9, None),  # of 6,000 characters less than 8 times
+    ],
+    ids=["300", "299", "eight times", "and a letter", "seven times", "long", "too long"],
+)
+def test_how_often_and_how_long(text: str, found: str | None) -> None:
+    assert repeated(text) == found
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            {"content": "", "thought_in": "reasoning"},
+            "truncated at max_tokens, all of it reasoning (finish_reason",
+        ),
+        ({"content": '{"a', "thought_in": "reasoning"}, "truncated at max_tokens (finish_reason length)"),
+        ({"content": ""}, "truncated at max_tokens (finish_reason length)"),
+        (
+            {"content": " ", "thought_in": "reasoning", "finish_reason": "stop"},
+            "nothing but reasoning (reasoning)",
+        ),
+        ({"content": "x", "refusal": "I won't."}, "the judge refused: I won't."),
+        ({"content": "x", "finish_reason": "refusal"}, "the judge refused (finish_reason refusal)"),
+        ({"content": "x", "error": "upstream"}, "the service reports an error in the reply: upstream"),
+        ({"content": "\n" * 400}, "repeats itself without end ('white space')"),
+        ({"content": "ha " * 300}, "repeats itself without end ('ha')"),
+    ],
+)
+def test_how_a_reply_ended_is_told(reply: dict[str, Any], said: str) -> None:
+    raw: Any = {"finish_reason": "length", "refusal": None, **reply}
+    with pytest.raises(UnreadableReply) as caught:
+        check_end(raw)
+    assert said in str(caught.value)
+
+
+def test_one_word_may_be_cut_behind_the_word() -> None:
+    raw: Any = {"content": "Yes", "finish_reason": "length", "refusal": " "}
+    check_end(raw, in_a_word=True)
+    with pytest.raises(UnreadableReply, match="truncated"):
+        check_end(raw)
 
 
 def test_a_long_list_does_not_repeat() -> None:

@@ -282,3 +282,30 @@ def test_null_is_a_text_and_no_item_of_a_list() -> None:
     assert TypeAdapter(list[ListedText]).validate_python(["a"]) == ["a"]
     with pytest.raises(ValidationError, match="null is not allowed in a list of strings"):
         TypeAdapter(list[ListedText]).validate_python(["a", None])
+
+
+def test_values_are_shown_in_words_of_json_and_cut() -> None:
+    assert [fields.shown(value) for value in (None, True, False, "a")] == ["null", "true", "false", "'a'"]
+    assert fields.shown("a" * 78) == f"'{'a' * 78}'"
+    assert fields.shown("a" * 79) == f"'{'a' * 78}…"
+    assert fields.shown("abcdef", 5) == "'abc…"
+    assert fields.shown(10**5000) == "a int too large to show"
+
+
+def test_a_grade_is_no_longer_than_sixty_characters() -> None:
+    assert grade01("0." + "5" * 58) == pytest.approx(5 / 9)
+    with pytest.raises(ValueError, match="range"):
+        grade01("0." + "5" * 59)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(0, 0, 1), (2, 1, 1), (0, 4, 0), (0, 4, 3), (0, 4, -1), (1, 4, 2)]
+)
+def test_what_is_no_scale(low: int, high: int, step: int) -> None:
+    with pytest.raises(ValueError, match="no scale"):
+        IntegerScale(low, high, step)
+
+
+def test_a_scale_is_told_with_its_steps() -> None:
+    assert [str(IntegerScale(0, 4, step)) for step in (1, 2, 4)] == ["0..4", "0..4 by 2", "0..4 by 4"]
+    assert str(IntegerScale(0, 1)) == "0..1"

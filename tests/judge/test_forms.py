@@ -167,11 +167,111 @@ def test_log_probabilities_by_what_is_taken() -> None:
     assert request_body(asked, RequestForm(top_logprobs=5), {})["top_logprobs"] == 5
 
 
+def test_log_probabilities_are_asked_for_in_the_place_of_a_schema() -> None:
+    asked: ChatRequest = {**ASKED, "schema": None}
+    body = request_body(asked, first_form(asked), {})
+    assert (body["logprobs"], body["top_logprobs"], "response_format" in body) == (True, 20, False)
+    few = RequestForm(top_logprobs=5)
+    told = service_error(json.dumps({"error": {"message": "top_logprobs must be at most 3"}}))
+    assert better_form(told, few, asked) is None
+    # No structured output was asked for that could be refused.
+    assert changed("response_format is not supported", asked) is None
+    assert changed("top_logprobs is not supported") is None
+
+
+@pytest.mark.parametrize(
+    ("output", "sent"),
+    [
+        ("json_schema", {"type": "json_schema", "json_schema": {"name": "x", "strict": True}}),
+        ("json_object", {"type": "json_object"}),
+        ("prompt", None),
+    ],
+)
+def test_how_structured_output_is_asked_for(output: str, sent: Any) -> None:
+    body = request_body(ASKED, RequestForm(output=output), {})
+    assert body.get("response_format") == sent
+    assert "logprobs" not in body
+
+
+def test_what_is_none_is_left_out_and_ones_own_part_wins() -> None:
+    asked: ChatRequest = {**ASKED, "temperature": None, "seed": None}
+    assert request_body(asked, RequestForm(output="prompt"), {"top_p": 0.5, "max_tokens": 7}) == {
+        "model": "m", "messages": [], "max_tokens": 7, "top_p": 0.5,
+    }  # fmt: skip
+    form = RequestForm(output="prompt", limit_name="max_completion_tokens", without=frozenset(["seed"]))
+    assert request_body(ASKED, form, {}) == {
+        "model": "m", "messages": [], "max_completion_tokens": 9, "temperature": 0.0,
+    }  # fmt: skip
+
+
+def after(message: str, form: RequestForm, **asked: Any) -> RequestForm | None:
+    told = service_error(json.dumps({"error": {"message": message}}))
+    return better_form(told, form, {**ASKED, **asked})  # type: ignore[typeddict-item]
+
+
+def test_structured_output_is_given_up_step_by_step() -> None:
+    refused = "response_format is not supported"
+    assert first_form(ASKED).output == "json_schema"
+    assert after(refused, RequestForm()) == RequestForm(output="json_object")
+    assert after(refused, RequestForm(output="json_object")) == RequestForm(output="prompt")
+    assert after(refused, RequestForm(output="prompt")) is None
+    # What the user chose is the user's to change.
+    chosen: ChatRequest = {**ASKED, "output": "json_object"}
+    assert first_form(chosen).output == "json_object"
+    assert after(refused, first_form(chosen), output="json_object") is None
+
+
+def test_a_part_that_is_not_sent_is_not_complained_of() -> None:
+    form = RequestForm(without=frozenset(["temperature"]), limit_name="max_completion_tokens")
+    assert after("temperature is not supported", form) is None
+    assert after("temperature is not supported", RequestForm(), temperature=None) is None
+    assert after("max_tokens is not supported", form) is None
+    assert after("seed is not supported", form) == RequestForm(
+        without=frozenset(["temperature", "seed"]), limit_name="max_completion_tokens"
+    )
+    # Its value is the user's.
+    assert after("seed must be between 0 and 9", RequestForm()) is None
+    assert after("max_tokens must be at most 4", RequestForm()) is None
+
+
+@pytest.mark.parametrize(
+    ("param", "code", "message", "part"),
+    [
+        ("temperature", "", "Bad request", "temperature"),
+        ("body.temperature", "", "Bad request", "temperature"),
+        ("temperatures", "", "`temperature` is not supported", None),
+        ("response_format", "", "Bad request", "output"),
+        ("max_tokens", "unsupported_parameter", "Bad request", "limit_name"),
+        ("max_tokens", "", "Bad request", None),
+        ("max_tokens", "", "it is not supported", "limit_name"),
+    ],
+)
+def test_the_parameter_that_an_error_names(param: str, code: str, message: str, part: str | None) -> None:
+    assert changed({"error": {"message": message, "param": param, "code": code}}) == part
+
+
+def test_the_words_of_refusal_are_near_to_the_part() -> None:
+    """Ninety characters away they are about something else."""
+    near, far = "x" * 70, "x" * 95
+    assert changed(f"temperature is {near} unsupported") == "temperature"
+    assert changed(f"temperature is {far} unsupported") is None
+    assert changed(f"unsupported: {near} 'temperature'") == "temperature"
+    assert changed(f"unsupported: {far} 'temperature'") is None
+    assert changed("`temperature` was given. The model is not supported") is None
+
+
 def test_forms_learnt_at_once_are_put_together() -> None:
+    """What the proven form changed of the one before it is taken over; the rest stays as it has been learnt since."""
     first = RequestForm()
     cold = RequestForm(without=frozenset(["temperature"]))
     assert RequestForm(output="prompt").merged(first, cold) == RequestForm(
         output="prompt", without=frozenset(["temperature"])
+    )
+    learnt = RequestForm("json_object", "max_completion_tokens", 5, frozenset(["seed"]))
+    assert first.merged(first, learnt) == learnt
+    assert learnt.merged(first, first) == learnt
+    assert learnt.merged(learnt, RequestForm("prompt", "max_tokens", 20)) == RequestForm(
+        "prompt", "max_tokens", 5, frozenset(["seed"])
     )
 
 

@@ -62,10 +62,12 @@ def reply(*positions: dict[str, float], raw: bool = True) -> Any:
     return {"choices": [choice], "usage": {"prompt_tokens": 300, "completion_tokens": 1}}
 
 
-def chance(lang: str, *positions: dict[str, float], raw: bool = True) -> float:
+def chance(lang: str, *positions: dict[str, float], raw: bool = True, content: str | None = None) -> float:
+    """P(yes); ``content``: the text of the reply, where it is not that of the first token."""
     sent = completion_of(reply(*positions, raw=raw))
     assert sent is not None
-    return read_word(sent.payload, lang).probability
+    payload = sent.payload if content is None else {**sent.payload, "content": content}
+    return read_word(payload, lang).probability  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,45 @@ def test_no_answer_is_an_error_and_never_a_verdict(positions: Any, code: str) ->
     with pytest.raises(JudgeError, match='verdicts = "json"') as caught:
         chance("en", *positions)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(("mass", "read"), [(0.1001, True), (0.0999, False)])
+def test_yes_and_no_must_have_a_tenth_together(mass: float, read: bool) -> None:
+    tokens = {"The": 1 - mass, "Yes": mass * 0.75, "No": mass * 0.25}
+    if read:
+        sent = completion_of(reply(tokens))
+        assert sent is not None
+        found = read_word(sent.payload, "en")
+        assert found.probability == pytest.approx(0.75)
+        assert found.mass == pytest.approx(mass)
+    else:
+        with pytest.raises(
+            JudgeError, match=r"gave the two 0\.1 of its probability; its first choices: 'The'"
+        ):
+            chance("en", tokens)
+
+
+def test_a_beginning_that_both_words_share_is_passed_over_while_it_is_likelier() -> None:
+    """White space begins both words; what is decided at the first position is read there."""
+    first = {" ": 0.9, "No": 0.1}
+    assert chance("en", first, {"Yes": 0.6, "No": 0.2}, content="Yes") == pytest.approx(0.75)
+    assert chance("en", {"Yes": 0.5, " ": 0.4, "No": 0.1}, {"No": 1.0}) == pytest.approx(5 / 6)
+    assert chance("en", {"Yes": 0.9, "No": 0.1}, {"No": 1.0}) == pytest.approx(0.9)
+    with pytest.raises(JudgeError) as caught:
+        chance("en", {" ": 0.99, "No": 0.01}, content="Yes")
+    assert caught.value.code == "no_verdict"
+
+
+@pytest.mark.parametrize(
+    ("token", "word"),
+    [("Yes!", "yes"), ("YES", "yes"), ("Yes1", ""), ("Yess", ""), ("\u2581Yes", "yes"), ("\u0120No", "no"),
+     ("Ye", "yes"), ("yE", ""), ("\u3000Yes", "yes"), ("\tno", "no")],
+)  # fmt: skip
+def test_the_forms_of_a_word(token: str, word: str) -> None:
+    found = {"yes": 1.0, "no": 0.0}.get(word, 0.2)
+    tokens = {token: 0.5, **({"Yes.": 0.1, "No.": 0.4} if word == "" else {})}
+    content = token.lstrip("\u2581\u0120")
+    assert chance("en", tokens, raw=False, content=content) == pytest.approx(found)
 
 
 def judge_of(server: OpenAIServer, engine: Engine, **more: Any) -> ChatJudge:
