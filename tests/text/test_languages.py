@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +13,7 @@ from pytest_ragbench.text import (
     is_spaced,
     is_unspaced,
     language_to_read,
+    languages,
     same_letters,
     stem,
 )
@@ -68,6 +73,40 @@ def test_the_script_with_most_letters_wins(text: str, language: str) -> None:
 )
 def test_so_many_words_may_be_foreign(text: str, language: str) -> None:
     assert detect_language(text) == language
+
+
+@pytest.fixture
+def with_german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A catalog in which two languages share the Latin letters."""
+    known = Catalog({"de": Path(__file__).parents[1] / "languages" / "german"})
+    caches = (detect_language, languages._detector)
+    monkeypatch.setattr(languages, "catalog", lambda: known)
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Die Garantie gilt für zwei Jahre.", "de"),
+        ("The warranty is two years.", "en"),
+        ("Straße", "de"),  # a letter of its own
+        ("cat dog fish bird tree", "en"),  # nothing tells: the first of them
+        ("the die cat dog fish bird", "en"),
+        ("die das cat the dog", "de"),
+        ("größer als über", "de"),  # letters that English has not
+        ("über dog fish bird", "de"),
+        ("Гарантия — два года.", "ru"),
+        ("los las del con", "und"),
+    ],
+)
+@pytest.mark.usefixtures("with_german")
+def test_of_languages_in_one_script_small_words_and_letters_tell(text: str, language: str) -> None:
+    assert detect_language(text) == language
+    assert language_to_read(text) == language
 
 
 def test_letters_that_are_read_as_others() -> None:
