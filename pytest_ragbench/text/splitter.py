@@ -153,7 +153,7 @@ def _split(block: str, rules: SentenceRules, *, caseless: bool) -> list[str]:
     start = 0
     quoted = [match.span() for match in rules.quoted.finditer(block)] if rules.quoted else []
     for stop in rules.stop.finditer(block):
-        if stop.start() < start or any(low < stop.start() < high for low, high in quoted):
+        if any(low < stop.start() < high for low, high in quoted):
             continue
         end = stop.end()
         while end < len(block) and block[end] in _CLOSERS:

@@ -186,6 +186,8 @@ def test_without_the_library_only_what_script_and_small_words_tell(monkeypatch: 
         "study studies studied",
         "rise rose risen",
         "stop stopped stopping",
+        "cat cats",
+        "ёлка елка ёлки",
         "договор договора договоры договором",
         "новая новой новую",
         "оплатил оплатила оплатили",
@@ -198,3 +200,4 @@ def test_forms_of_a_word_share_a_stem(forms: str) -> None:
 def test_other_scripts_are_left_alone() -> None:
     assert stem("東京") == "東京"
     assert stem("x86") == "x86"
+    assert [stem(word) for word in ("bus", "gas", "вдв")] == ["bus", "gas", "вдв"]

@@ -96,6 +96,18 @@ def test_what_ends_no_sentence(text: str) -> None:
     assert sentences(text) == [text]
 
 
+@pytest.mark.parametrize(("before", "after", "ends"), [(6, 6, True), (5, 9, False), (9, 5, False)])
+def test_between_two_spaces_of_thai_a_sentence_has_six_letters(before: int, after: int, ends: bool) -> None:
+    parts = ["ก" * before, "ข" * after]
+    assert sentences(" ".join(parts)) == (parts if ends else [" ".join(parts)])
+
+
+def test_of_three_parts_in_thai_each_is_measured() -> None:
+    long, short = "ก" * 20, "ข" * 5
+    assert sentences(f"{long} {long} {long}") == [long, long, long]
+    assert sentences(f"{long} {short} {long}") == [f"{long} {short}", long]
+
+
 @pytest.mark.parametrize(
     "text",
     [
