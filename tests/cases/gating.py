@@ -17,13 +17,18 @@ _NUMBERS = itertools.count(1)
 
 def own_metric(like: str, give: Callable[[RagSample], Any], **scale: Any) -> str:
     """Register a metric that gives what ``give`` returns; its name begins with ``like``."""
-    name = f"{like}_{next(_NUMBERS)}"
 
     async def formula(sample: RagSample, tools: Tools) -> Score:
         """A ready score."""
         return tools.score(sample, give(sample))
 
-    metric(name, tier="judge", needs=(), **scale)(formula)
+    return registered(like, formula, **scale)
+
+
+def registered(like: str, formula: Callable[..., Any], **declared: Any) -> str:
+    """Register a metric of the user's own; its name begins with ``like``."""
+    name = f"{like}_{next(_NUMBERS)}"
+    metric(name, tier="judge", needs=(), **declared)(formula)
     return name
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
+import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -59,13 +61,17 @@ def engine(*, store: Path | None = None, sleep: Sleeps | None = None, **limits: 
 
 @contextmanager
 def using(
-    *, judge: Any = None, embedder: Any = None, settings: Settings | None = None
+    *,
+    judge: Any = None,
+    embedder: Any = None,
+    settings: Settings | None = None,
+    sleep: Sleeps | None = None,
 ) -> Iterator[runtime.Runtime]:
     """The helpers of the package with this judge and embedder, as a test's fixtures would give them."""
     from pytest_ragbench import building
 
     chosen = settings or Settings(judge="local")
-    with engine() as made:
+    with engine(sleep=sleep) as made:
         here = runtime.Runtime(
             settings=lambda: chosen,
             engine=lambda: made,
@@ -74,6 +80,17 @@ def using(
         )
         with runtime.using(here):
             yield here
+
+
+def command(*words: str) -> dict[str, Any]:
+    """What ``ragbench WORDS`` prints (``--json``); it is run in this process, as it would run in its own."""
+    from pytest_ragbench.cli import run
+
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+        run(words)
+    told: dict[str, Any] = json.loads(printed.getvalue())
+    return told
 
 
 class Scripted:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_HARNESS = Path(__file__).parent / "harness"
-_ROOT = Path(__file__).parents[2]
+HARNESS = Path(__file__).parent / "harness"
+ROOT = Path(__file__).parents[2]
 _INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"  # or pytest-asyncio warns
-_LIMIT = 180.0
+LIMIT = 180.0
 _NOT_NEEDED = ("hypothesispytest", "randomly", "benchmark", "cov")
 
 
@@ -63,7 +63,7 @@ class Project:
 
     def run(self, *args: str, env: Mapping[str, Any] | None = None, python: Sequence[str] = ()) -> Run:
         """``python -m pytest ARGS`` in the folder, with ``case_adapter`` to import."""
-        paths = [str(_HARNESS), str(_ROOT)]
+        paths = [str(HARNESS), str(ROOT)]
         given = {name: str(value) for name, value in (env or {}).items()}
         hashes = {"PYTHONHASHSEED": "random"} if "PYTHONHASHSEED" not in given else {}
         command = [sys.executable, *python, "-m", "pytest", "-q"]
@@ -82,7 +82,7 @@ class Project:
                 },
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                timeout=_LIMIT,
+                timeout=LIMIT,
                 check=False,
             )
             code: int | str = done.returncode

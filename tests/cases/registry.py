@@ -13,7 +13,18 @@ from tests.cases.outcomes import Outcome, failure
 Input = Given
 Run = Callable[[Input], Outcome]
 
-_MODULES = ("replies", "files", "endpoint", "metrics", "retrieval", "gates", "runs", "store", "security")
+_MODULES = (
+    "replies",
+    "files",
+    "endpoint",
+    "metrics",
+    "retrieval",
+    "gates",
+    "runs",
+    "installed",
+    "store",
+    "security",
+)
 _LISTS = ("items", "replies", "values", "cells", "responses", "samples", "cases", "texts", "names")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 Files = Mapping[str, str]
 
@@ -203,4 +205,43 @@ def named(name: str) -> Files:
 def test_named():
     rb.assert_search_rag(SAMPLE.with_(id={name!r}), judge=says(0.1))
 """
+    }
+
+
+def reported(rows: Sequence[Mapping[str, Any]]) -> Files:
+    """One question a row: ``id``, ``question``, ``answer``, ``score``, ``reason`` and ``error_message``, as a judge
+    of the user's own gives the last three; no score is a judge that failed.
+    """
+    told = [{**row, "id": str(row.get("id", n)), "question": row.get("question") or f"Why {n}?"}
+            for n, row in enumerate(rows)]  # fmt: skip
+    return {
+        "test_case.py": PRELUDE
+        + """
+from pathlib import Path
+
+ROW_OF = {row["question"]: row for row in json.loads(Path("rows.json").read_text(encoding="utf-8"))}
+
+
+@pytest.fixture(scope="session")
+def retriever():
+    return lambda question: (ROW_OF[question].get("answer") or "An answer.", ["A chunk."])
+
+
+@rb.metric("own", tier="judge", needs=(), low=-1e9, high=1e9)
+async def own(sample, tools):
+    row = ROW_OF[sample.question]
+    if row.get("score") is None:
+        raise rb.JudgeError("no score")
+    told = {name: row.get(name) or "" for name in ("reason", "error_message")}
+    return tools.score(sample, row["score"], **told)
+
+
+@pytest.mark.rag_questions("questions.jsonl")
+def test_row(rag_sample):
+    rb.assert_metric("own", rag_sample, ">=1e8")
+""",
+        "rows.json": json.dumps(told),
+        "questions.jsonl": "".join(
+            json.dumps({name: row[name] for name in ("id", "question")}) + "\n" for row in told
+        ),
     }

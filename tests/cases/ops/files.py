@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
+import json
 from pathlib import Path
 from typing import Any
 
 from pytest_ragbench import Question, load_questions
-from pytest_ragbench.questions import parse_contexts, test_ids
+from pytest_ragbench.questions import test_ids
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
 
@@ -97,5 +100,22 @@ def _list(texts: tuple[str, ...] | None) -> list[str] | None:
 
 @op("parse_contexts", items="cells", single="cell")
 def contexts(given: Input) -> Outcome:
-    """One cell that holds contexts."""
-    return observe(lambda: parse_contexts(given["cell"]))
+    """One cell that holds contexts, in a CSV file and (what a CSV can't hold: there alone) in a JSONL one."""
+    cell = given["cell"]
+    by_suffix = {"jsonl": json.dumps({"question": "q", "contexts": cell}, ensure_ascii=False)}
+    if isinstance(cell, str):
+        table = io.StringIO(newline="")
+        csv.writer(table).writerows([("question", "contexts"), ("q", cell)])
+        by_suffix = {"csv": table.getvalue(), **by_suffix}
+    outcomes = []
+    for suffix, text in by_suffix.items():
+        path = Path(f"cell.{suffix}")
+        path.write_bytes(text.encode())
+        outcomes.append(observe(lambda path=path: _list(load_questions(path)[0].contexts) or []))  # type: ignore[misc]
+    first, *others = outcomes
+    first.problems += [
+        f"in a JSONL file it is {other.told()}, in a CSV {first.told()}"
+        for other in others
+        if (other.kind, other.value) != (first.kind, first.value)
+    ]
+    return first

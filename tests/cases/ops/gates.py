@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -14,14 +15,17 @@ from pytest_ragbench import (
     UndefinedScore,
     Unscored,
     assert_metric,
+    assert_over,
 )
 from pytest_ragbench.metrics.registry import find
-from pytest_ragbench.model.thresholds import Scale, parse_threshold
 from tests.cases import product
 from tests.cases.gating import gated, own_metric, scale_like
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
 
+_WANTED = re.compile(
+    r"wanted (?:(?P<operator>[<>=]=?)\s*(?P<limit>[-+.\deE]+)|(?P<low>[-+.\deE]+?)\.\.(?P<high>[-+.\deE]+))"
+)
 _STANDS_FOR = {"rouge": "rougeL", "context_relevancy": "context_relevance"}
 
 
@@ -71,17 +75,20 @@ def number(raw: Any) -> Any:
 
 @op("parse_threshold", single="threshold")
 def threshold(given: Input) -> Outcome:
-    """A threshold as ``[operator, limit]``."""
-    scale = find(given["metric"]).scale if "metric" in given else Scale("score")
-
-    def read() -> list[Any]:
-        found = parse_threshold(given["threshold"], scale)
-        match = re.fullmatch(r"([<>=]=?)(.+)", found.text)
-        if match is None:
-            return [found.low, found.high]
-        return [match[1], float(match[2])]
-
-    return observe(read)
+    """A threshold as ``[operator, limit]``: what is told to be wanted of the ends of the metric's range."""
+    scale = scale_like(find(given["metric"])) if "metric" in given else {"low": 0.0, "high": 1.0}
+    low, high = (
+        end if math.isfinite(end) else edge for end, edge in ((scale["low"], -1e9), (scale["high"], 1e9))
+    )
+    tried = [gated("score", value, given["threshold"], **scale) for value in (low, high)]
+    if other := next((one for one in tried if one.kind not in ("pass", "quality_failure")), None):
+        return other
+    told = [found for one in tried if (found := _WANTED.search(one.message))]
+    if not told:  # the whole range is fine
+        return Outcome("value", ["<=", high] if scale.get("direction") == "lower" else [">=", low])
+    if told[0]["low"]:
+        return Outcome("value", [float(told[0]["low"]), float(told[0]["high"])])
+    return Outcome("value", [told[0]["operator"], float(told[0]["limit"])])
 
 
 @op("assert", "assert_helper")
@@ -126,8 +133,6 @@ def _known(name: str) -> str:
 @op("aggregate_gate", whole=True)
 def aggregate_gate(given: Input) -> Outcome:
     """The mean of scores, some of which are missing, against a threshold."""
-    from pytest_ragbench.assertions.sets import assert_over
-
     ready: dict[str, Any] = {f"q{place}": raw for place, raw in enumerate(given["scores"], 1)}
 
     def give(sample: RagSample) -> float:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_ragbench import RagSample, Score, assert_metric, score
-from pytest_ragbench.assertions.sets import score_over
+from pytest_ragbench import RagSample, Score, assert_metric, score, score_over
 from pytest_ragbench.judge.base import Answered
 from pytest_ragbench.judge.tasks import Claims, SplitClaims
 from tests.cases import product
@@ -115,19 +114,23 @@ def bleu_gate(given: Input) -> Outcome:
     found = observe(lambda: _bleu(given))
     if found.kind != "value":
         return found
-    # An upper limit on BLEU is a question about its range: a gate of its own with that direction.
-    gates = [
-        gated(
-            "bleu",
-            found.value,
-            limit,
-            low=0.0,
-            high=100.0,
-            direction="lower" if str(limit).lstrip().startswith("<") else "higher",
-        )
-        for limit in given["thresholds"]
-    ]
+    gates = [_bleu_gate(given, found.value, str(limit)) for limit in given["thresholds"]]
     return Outcome("property", {"bleu": found.value}, each=gates)
+
+
+def _bleu_gate(given: Input, value: float, limit: str) -> Outcome:
+    if limit.lstrip().startswith("<"):
+        # More is better, so that an upper limit is refused; here it asks about the range, as a metric of its own.
+        return gated("bleu", value, limit, low=0.0, high=100.0, direction="lower")
+    answer, reference = _pair(given)
+    sample = RagSample("q", answer, reference=reference, lang=given.get("lang"))
+    options = {"tokenizer": given.get("tokenize", given.get("tokenizer"))}
+
+    def run() -> float:
+        with product.using():
+            return assert_metric("bleu", sample, limit, **options).value
+
+    return observe(run, kind="pass")
 
 
 # Vectors

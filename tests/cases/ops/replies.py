@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+from unittest import mock
 
 from pydantic import BaseModel, Field, create_model
 
-from pytest_ragbench import RagSample, Score, assert_search_rag, score
-from pytest_ragbench.engine import Engine, Limits
+from pytest_ragbench import RagSample, Score, Tools, assert_search_rag, score
 from pytest_ragbench.judge.base import Task
-from pytest_ragbench.judge.reading.fields import Grade01, IntegerScale, Text, YesNo, shown, yes_no
-from pytest_ragbench.judge.tasks import GradeSearchRag, Reply
-from pytest_ragbench.settings import ProviderSettings
+from pytest_ragbench.judge.reading.fields import Grade01, IntegerScale, Text, YesNo
+from pytest_ragbench.judge.tasks import Reply, SearchRagReply
+from pytest_ragbench.settings import ProviderSettings, RetrySettings, Settings
 from tests.cases import product
+from tests.cases.gating import registered
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
 from tests.cases.servers import serving
@@ -67,8 +68,6 @@ def field_type(described: str) -> Any:
         return list[field_type(words.partition(" of ")[2] or "string")]  # type: ignore[misc]
     if "integer" in words or words.startswith("int") or "whole" in words:
         low, high = (int(float(end)) for end in span.groups()) if span else (0, 1)
-        from typing import Annotated
-
         return Annotated[int, IntegerScale(low, high)]
     if any(word in words for word in ("number", "float", "grade", "score")):
         return Grade01
@@ -78,23 +77,43 @@ def field_type(described: str) -> Any:
 @op("judge_parse", items="replies", single="reply")
 def judge_parse(given: Input) -> Outcome:
     """One reply (and the same again, where the judge is asked once more) read by the contract."""
-    texts = tuple(
-        (label, given[key])
-        for label, key in (("question", "question"), ("chunks", "contexts"), ("answer", "answer"))
-        if given.get(key)
+    sample = RagSample(
+        given.get("question", "?"), given.get("answer", "?"), given.get("contexts", ["?"]), id="parsed"
     )
+    texts = (("question", sample.question), ("chunks", sample.contexts), ("answer", sample.answer))
     task = Contract(contract_model(given["contract"]), texts)
-    judge = product.Scripted([product.completion(given["reply"])])
+    replies = [product.completion(given["reply"])]
     raw = given["reply"].get("content") if isinstance(given["reply"], Mapping) else given["reply"]
     values = re.findall(r":\s*(-?[\w.+%]+|\"[^\"]*\")", raw) if isinstance(raw, str) else []
+    phrases = {"raw value": [value.strip('"') for value in values]}
+    outcome = observe(lambda: replied(task, replies).model_dump(), phrases=phrases)
+    if set(task.reply_type.model_fields) == set(SearchRagReply.model_fields):
+        outcome.problems += _otherwise_scored(sample, replies, outcome)
+    return outcome
 
-    def ask() -> dict[str, Any]:
-        with product.using(judge=judge) as here:
-            answered = here.engine().wait(here.judge().ask(task))
-            read: dict[str, Any] = answered.reply.model_dump()
-            return read
 
-    return observe(ask, phrases={"raw value": [value.strip('"') for value in values]})
+def replied(task: Task[Any], replies: Sequence[Any]) -> BaseModel:
+    """What a metric of the user's own gets that asks this."""
+    found: list[BaseModel] = []
+
+    async def ask(sample: RagSample, tools: Tools) -> float:
+        found.append(await tools.ask(task))
+        return 1.0
+
+    name = registered("asking", ask, tasks=(task.name,))
+    with product.using(judge=product.Scripted(replies)):
+        score(name, RagSample("q", "a"))
+    return found[-1]
+
+
+def _otherwise_scored(sample: RagSample, replies: Sequence[Any], outcome: Outcome) -> list[str]:
+    """The package's own metric of these grades must come to the same."""
+    with product.using(judge=product.Scripted(replies)):
+        scored = observe(lambda: dict(score("search_rag", sample).details))
+    same = scored.kind == outcome.kind and (
+        scored.kind != "value" or all(outcome.value[name] == grade for name, grade in scored.value.items())
+    )
+    return [] if same else [f"search_rag came to {scored.told()}, the reply to {outcome.told()}"]
 
 
 # Verdicts on statements
@@ -108,7 +127,7 @@ def faithfulness_from_verdicts(given: Input) -> Outcome:
     sample = RagSample("q", " ".join(map(str, statements)) or "a", ["context"])
     return observe(
         lambda: _scored("faithfulness", sample, replies),
-        phrases={"raw verdict": [shown(verdict) for verdict in _values(verdicts)]},
+        phrases={"raw verdict": [as_reply(verdict) for verdict in _values(verdicts)]},
     )
 
 
@@ -159,57 +178,41 @@ def faithfulness_sample(given: Input) -> Outcome:
 def verdict_word(given: Input) -> Outcome:
     """One word (or other value) as a verdict of the judge."""
     value = next(given[key] for key in ("verdict", "word", "value", "reply", "text") if key in given)
-    model = contract_model({"fields": {"verdict": "boolean"}, "required": ["verdict"]})
-    judge = product.Scripted([as_reply({"verdict": value})])
-
-    def ask() -> bool:
-        with product.using(judge=judge) as here:
-            found: bool = here.engine().wait(here.judge().ask(Contract(model, ()))).reply.verdict
-            if found != yes_no(value):
-                raise AssertionError(f"the reply is read as {found}, the word as {not found}")
-            return found
-
-    return observe(ask, phrases={"raw": [shown(value), str(value)]})
+    replies = [{"claims": ["a claim"]}, {"verdicts": {"1": {"verdict": value}}}]
+    return observe(
+        lambda: _scored("faithfulness", RagSample("q", "a", ["c"]), replies) == 1.0,
+        phrases={"raw": [as_reply(value), str(value)]},
+    )
 
 
 @op("rating", "rating_parse", "parse_rating", "rating_scale", items="ratings", single="rating")
 def rating(given: Input) -> Outcome:
     """One rating on a scale of whole numbers (0..2 unless the case gives another), normalised to 0..1."""
     raw = next(given[key] for key in ("rating", "raw", "value", "primary", "reply") if key in given)
-    scale = scale_of(given.get("scale", "0..2"))
-    model = create_model("CaseRating", __base__=Reply, rating=(scale_type(scale), ...))
-    judge = product.Scripted([as_reply({"rating": raw})])
-
-    def ask() -> float:
-        with product.using(judge=judge) as here:
-            found = here.engine().wait(here.judge().ask(Contract(model, ()))).reply
-            return scale.normalised(found.rating)
-
-    return observe(ask, phrases={"raw": [shown(raw), str(raw)]})
+    grades = scale_of(given.get("scale", "0..2"))
+    sample = RagSample("q", "a", reference="r")
+    return observe(
+        lambda: _scored("answer_accuracy", sample, [{"rating": raw}], scale=grades),
+        phrases={"raw": [as_reply(raw), str(raw)]},
+    )
 
 
-def scale_type(scale: IntegerScale) -> Any:
-    from typing import Annotated
-
-    return Annotated[int, scale]
-
-
-def scale_of(given: Any) -> IntegerScale:
-    """``"0..4 by 2"``, ``[0, 2, 4]`` or ``{"low": 1, "high": 5}`` as a scale."""
+def scale_of(given: Any) -> list[int]:
+    """The grades of ``"0..4 by 2"``, ``[0, 2, 4]`` or ``{"low": 1, "high": 5}``."""
     if isinstance(given, Mapping):
         low, high = given.get("low", given.get("min", 0)), given.get("high", given.get("max"))
-        return IntegerScale(int(low), int(high), int(given.get("step", 1)))
+        return list(range(int(low), int(high) + 1, int(given.get("step", 1))))
     if isinstance(given, (list, tuple)):
-        step = given[1] - given[0] if len(given) > 2 else 1
-        return IntegerScale(int(given[0]), int(given[-1]), int(step))
-    numbers = [int(number) for number in re.findall(r"-?\d+", str(given))]
-    return IntegerScale(*numbers[:3])
+        pair = len(given) == 2  # its ends
+        return list(range(int(given[0]), int(given[1]) + 1)) if pair else [int(grade) for grade in given]
+    low, high, *step = (int(number) for number in re.findall(r"-?\d+", str(given).replace("-", " to ")))
+    return list(range(low, high + 1, *step))
 
 
 @op("answer_accuracy")
 def answer_accuracy(given: Input) -> Outcome:
     """The rating of one judge, or of a second one who sees it; on 0..2 unless the case gives a scale."""
-    scale = list(scale_of(given.get("scale", "0..2")).grades)
+    scale = scale_of(given.get("scale", "0..2"))
     confirmed = "confirm" in given
     mode = given.get("mode", "confirm" if confirmed else "single")
     scripts = {"rate_accuracy": [_rating_reply(given.get("primary", given.get("rating")))]}
@@ -263,29 +266,23 @@ def judge_http(given: Input) -> Outcome:
     script = given.get("responses") or [given["response"]]
     attempts = int(given.get("retry", {}).get("attempts", 4))
     sleeps = product.Sleeps()
-    with serving(script) as server, product.engine(sleep=sleeps) as engine:
+    with serving(script) as server, mock.patch.dict("os.environ", CASE_KEY="sk-case-0000-key"):
+        provider = ProviderSettings(
+            base_url=f"{server.url}/v1",
+            api_key_env="CASE_KEY",
+            timeout=float(given.get("timeout_s", 30)),
+            retry=RetrySettings(attempts=attempts, wait=0.5, max_wait=30.0),
+        )
+        settings = Settings(judge="openai:case-model", providers={"openai": provider})
 
         def ask() -> dict[str, Any]:
-            judge = _http_judge(engine, server.url, attempts, float(given.get("timeout_s", 30)))
-            reply: BaseModel = engine.wait(judge.ask(GradeSearchRag("q", "a", ("c",)))).reply
-            return reply.model_dump()
+            with product.using(settings=settings, sleep=sleeps):
+                found = score("search_rag", RagSample("q", "a", ["c"]))
+            return {**found.details, "error_message": found.error_message}
 
         outcome = observe(ask)
         outcome.facts |= {"http_calls": server.calls, "waited": sleeps.waited}
     return outcome
 
 
-def _http_judge(engine: Engine, url: str, attempts: int, timeout: float) -> Any:
-    from pytest_ragbench.judge.openai import openai_judge
-
-    settings = ProviderSettings(
-        base_url=f"{url}/v1",
-        api_key_env="CASE_KEY",
-        model="case-model",
-        timeout=timeout,
-        retry={"attempts": attempts, "wait": 0.5, "max_wait": 30.0},  # type: ignore[arg-type]
-    )
-    return openai_judge("case", settings, None, engine, environ={"CASE_KEY": "sk-case-0000-key"})
-
-
-__all__ = ["Contract", "Limits", "as_reply", "contract_model", "field_type", "numbered", "scale_of"]
+__all__ = ["Contract", "as_reply", "contract_model", "field_type", "numbered", "replied", "scale_of"]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import distributions
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -54,8 +50,8 @@ def pytest_run(given: Input) -> Outcome:
     except Unreadable as error:
         return Outcome("crash", message=str(error))
     with project(written) as made:
-        run = made.run("-p", "conftest_plugin", *_args(given), "--junitxml=j.xml", env=given.get("env"))
-        return _outcome(run, _noise(run))
+        run = made.run("-p", "conftest_plugin", *pytest_args(given), "--junitxml=j.xml", env=given.get("env"))
+        return outcome_of(run, noise_in(run))
 
 
 def _for_words(given: Input) -> sources.Files:
@@ -75,14 +71,14 @@ _IN_WORDS = ("test", "tests", "needs", "note_args")
 """What the files of a case are, told to readers."""
 
 
-def _args(given: Input) -> list[str]:
+def pytest_args(given: Input) -> list[str]:
     args = [arg for arg in given.get("args", []) if isinstance(arg, str)] + list(given.get("extra_args", []))
     if mode := given.get("asyncio_mode"):
         args += ["-o", f"asyncio_mode={mode}"]
     return args
 
 
-def _outcome(run: Run, problems: Sequence[str], kind: str | None = None) -> Outcome:
+def outcome_of(run: Run, problems: Sequence[str], kind: str | None = None) -> Outcome:
     """The outcome of a run: what its tests came to, where they all came to the same."""
     kinds = {found for found in run.kinds.values() if found}
     names = {"quality": "quality_failure", "undefined": "not_applicable"}
@@ -91,7 +87,7 @@ def _outcome(run: Run, problems: Sequence[str], kind: str | None = None) -> Outc
     return Outcome(chosen, message=run.text, facts={"machine": run}, problems=list(problems))
 
 
-def _noise(run: Run) -> list[str]:
+def noise_in(run: Run) -> list[str]:
     return run.lacks(["INTERNALERROR", "DumpError", "was never awaited", "Different tests were collected"])
 
 
@@ -102,7 +98,7 @@ def _run_files(given: Input) -> Outcome:
     files: Mapping[str, str] = given["files"]
     for key in _IN_WORDS:
         given.get(key)
-    args = _args(given)
+    args = pytest_args(given)
     cached = any(arg.startswith(_CACHED) for arg in args)  # a second run is meant to differ
     plugins = [] if cached else ["-p", "no:cacheprovider"]
     junit = [] if any("junit" in arg for arg in args) else ["--junitxml=j.xml"]
@@ -119,10 +115,10 @@ def _run_files(given: Input) -> Outcome:
             alone = made.run(*_with_workers(command, "0"), env=given.get("env"))
             if (alone.code, set(alone.kinds)) != (runs[0].code, set(runs[0].kinds)):
                 problems.append(f"with -n 0: exit code {alone.code}, {sorted(alone.kinds)}: {alone.tail}")
-    problems += [told for run in runs for told in _noise(run)]
+    problems += [told for run in runs for told in noise_in(run)]
     if not cached and len({(run.code, tuple(sorted(run.kinds))) for run in runs}) > 1:
         problems.append(f"the runs differ: {[(run.code, sorted(run.kinds)) for run in runs]}")
-    outcome = _outcome(runs[0], problems)
+    outcome = outcome_of(runs[0], problems)
     outcome.facts["numbers"] = [len(runs)]
     return outcome
 
@@ -141,11 +137,11 @@ def _run_in_turn(given: Input) -> Outcome:
             one = Given({"args": [], **step})
             made.write(one.get("files", {}))
             env = {**given.get("env", {}), **one.get("env", {})}
-            args = [*_args(given), *_args(one)]
+            args = [*pytest_args(given), *pytest_args(one)]
             junit = [] if any("junit" in arg for arg in args) else ["--junitxml=j.xml"]
             run = made.run("-p", "conftest_plugin", *args, *junit, env=env)
             problems = [f"keys of a run that are not read: {key}" for key in one.unread()]
-            made_runs.append(_outcome(run, [*problems, *_noise(run)]))
+            made_runs.append(outcome_of(run, [*problems, *noise_in(run)]))
     return Outcome("property", each=made_runs)
 
 
@@ -183,10 +179,10 @@ def _run_judge_http(given: Input) -> Outcome:
     with serving([reply]) as server, project(sources.JUDGED) as made:
         env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "RAGBENCH_JUDGE": "openai:case-model"}
         env.setdefault("OPENAI_API_KEY", "sk-case-0000")
-        args = _args(given)
+        args = pytest_args(given)
         junit = [] if any("junit" in arg for arg in args) else ["--junitxml=j.xml"]
         run = made.run(*args, *junit, "--ragbench-json=out.json", env=env)
-        problems = [*_noise(run), *leaks(secrets, run.output, made)]
+        problems = [*noise_in(run), *leaks(secrets, run.output, made)]
     status = str(reply.get("status", 200))
     if status not in run.text:
         problems.append(f"the output does not name the status {status}")
@@ -197,7 +193,7 @@ def _run_judge_http(given: Input) -> Outcome:
         problems.append("exit code 0")
     if "judge" not in run.kinds.values():
         problems.append(f"no judge error among {dict(run.kinds)}")
-    return _outcome(run, problems, kind="judge_error")
+    return outcome_of(run, problems, kind="judge_error")
 
 
 def leaks(secrets: Sequence[str], output: bytes, made: Project) -> list[str]:
@@ -224,8 +220,10 @@ def _run_unwritable_store(given: Input) -> Outcome:
     written = _for_words(given) if "test" in given else sources.PASSING
     with project({**written, "blocker": "a file"}) as made:
         store = made.path / "blocker" / "cache" / "store.sqlite"
-        run = made.run(*_args(given), f"--ragbench-store={store}", "--junitxml=j.xml", env=given.get("env"))
-        problems = _noise(run)
+        run = made.run(
+            *pytest_args(given), f"--ragbench-store={store}", "--junitxml=j.xml", env=given.get("env")
+        )
+        problems = noise_in(run)
         warned = [
             line for line in run.text.splitlines() if str(store.parent.parent) in line and "Warning" in line
         ]
@@ -233,7 +231,7 @@ def _run_unwritable_store(given: Input) -> Outcome:
             problems.append(f"{len(warned)} warnings name the path, one expected: {run.tail}")
     if run.code != 0 or run.count("passed") != 1:
         problems.append(f"exit code {run.code}: {run.tail}")
-    return _outcome(run, problems)
+    return outcome_of(run, problems)
 
 
 def _run_outcomes(given: Input) -> Outcome:
@@ -241,8 +239,8 @@ def _run_outcomes(given: Input) -> Outcome:
     outcomes: list[str] = list(given["outcomes"])
     counts = Counter(outcomes)
     with project(sources.of_outcomes(outcomes)) as made:
-        run = made.run(*_args(given), "--junitxml=j.xml", env=given.get("env"))
-    problems = _noise(run)
+        run = made.run(*pytest_args(given), "--junitxml=j.xml", env=given.get("env"))
+    problems = noise_in(run)
     if run.code != code_of(counts):
         problems.append(f"exit code {run.code}, {code_of(counts)} expected: {run.tail}")
     problems += [
@@ -252,7 +250,7 @@ def _run_outcomes(given: Input) -> Outcome:
     wanted = Counter({_JUNIT[name]: number for name, number in counts.items() if name != "pass"})
     if told != wanted:
         problems.append(f"JUnit has {dict(told)}, {dict(wanted)} expected")
-    return _outcome(run, problems)
+    return outcome_of(run, problems)
 
 
 _SUMMARY = {
@@ -298,7 +296,7 @@ def compare(given: Input) -> Outcome:
         with serving([reply]) as server, project(sources.many_questions(total, bad, broken)) as made:
             run = made.run(*args, f"--rag-url={server.url}", "--junitxml=j.xml", env=given.get("env"))
             asked = Counter(parse_qs(urlsplit(target).query)["questions"][0] for target in server.targets)
-        told = [*_noise(run)]
+        told = [*noise_in(run)]
         told += [
             f"the summary lacks {text!r}: {run.tail}"
             for text in summary_parts(wanted)
@@ -321,14 +319,14 @@ def pytest_exit(given: Input) -> Outcome:
     files = {} if given.get("name") is None else {str(name): str(given.get("text", ""))}
     with project({**sources.asking(str(name)), **files}) as made:
         run = made.run("--junitxml=j.xml", "--rag-url=http://127.0.0.1:9")
-    problems = _noise(run)
+    problems = noise_in(run)
     if run.code == 0:
         problems.append("exit code 0")
     if str(name) not in run.text:
         problems.append(f"the message does not name {name}")
     if files and "no question" not in run.text:
         problems.append(f"the message does not say that there are no questions: {run.tail}")
-    return _outcome(run, problems, kind="property")
+    return outcome_of(run, problems, kind="property")
 
 
 @op("collect_ids", whole=True)
@@ -381,11 +379,11 @@ def artifact_write(given: Input) -> Outcome:
         (made.path / "inner").mkdir()
         before = set(made.path.parent.glob("*")), set(made.contents())
         reports = [f"--ragbench-{kind}=out/report.{kind}" for kind in ("json", "html", "csv")]
-        run = made.run(*_args(given), *reports, "--junitxml=out/j.xml", "-p", "no:cacheprovider")
+        run = made.run(*pytest_args(given), *reports, "--junitxml=out/j.xml", "-p", "no:cacheprovider")
         after = set(made.path.parent.glob("*")), set(made.contents())
         written = {one for one in after[1] - before[1] if "__pycache__" not in one}
         stray = [one for one in written if not one.startswith("out/") and not one.startswith(".ragbench")]
-        problems = [*_noise(run), *(f"a file outside its folder: {one!r}" for one in stray)]
+        problems = [*noise_in(run), *(f"a file outside its folder: {one!r}" for one in stray)]
         problems += [
             f"a file beside the project: {one}" for one in after[0] - before[0] if name and name in one.name
         ]
@@ -399,34 +397,4 @@ def artifact_write(given: Input) -> Outcome:
         problems += [f"out/report.{kind} is missing" for kind in ("json", "html", "csv")
                      if f"out/report.{kind}" not in written]  # fmt: skip
         problems += [f"{file} {why}" for file, why in run.xml.items() if why]
-    return _outcome(run, problems, kind="property")
-
-
-@op("wheel_install")
-def wheel_install(given: Input) -> Outcome:
-    """The wheel in an empty environment, with ``extras``; then the case's ``files``, as a user would run them."""
-    root = Path(__file__).parents[3]
-    extras = ",".join(given.get("extras", []))
-    with project(given.get("files") or sources.PASSING) as made:
-        wheels, python = made.path / "dist", made.path / "env" / "bin" / "python"
-        steps: list[list[str]] = [
-            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(wheels), str(root)],
-            [sys.executable, "-m", "venv", str(made.path / "env")],
-        ]
-        for step in steps:
-            done = subprocess.run(step, capture_output=True, text=True, check=False)
-            if done.returncode:
-                return Outcome("crash", message=f"{step}: {done.stderr[-300:]}")
-        [wheel] = wheels.glob("*.whl")
-        target = f"{wheel}[{extras}]" if extras else str(wheel)
-        done = subprocess.run(
-            [python, "-m", "pip", "install", "-q", target], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            return Outcome("property", problems=[f"pip install: {done.stderr[-300:]}"])
-        args = ["-q", *_args(given), "--ignore=env", "--junitxml=j.xml"]
-        ran = subprocess.run(
-            [python, "-m", "pytest", *args], cwd=made.path, capture_output=True, check=False,
-            env={**os.environ, "PYTHONPATH": "", **{k: str(v) for k, v in given.get("env", {}).items()}},
-        )  # fmt: skip
-        return _outcome(made.left(ran.returncode, ran.stdout + ran.stderr), [])
+    return outcome_of(run, problems, kind="property")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from pytest_ragbench import assert_search_rag
-from pytest_ragbench.judge.rendering import nonce_for, render
-from pytest_ragbench.judge.tasks import GradeSearchRag
-from tests.cases import product
+from pytest_ragbench import RagSample, assert_search_rag
+from tests.cases import product, sources
 from tests.cases.outcomes import Outcome, observe
+from tests.cases.projects import project
 from tests.cases.registry import Input, op
 from tests.report_html.pages import ReadPage
 
@@ -23,11 +21,11 @@ from tests.report_html.pages import ReadPage
 def render_prompt(given: Input) -> Outcome:
     """Where the texts under judgement stand in what a judge is sent."""
     sample = product.sample_of(given["sample"])
-    task = GradeSearchRag(sample.question, sample.answer or "", tuple(sample.contexts or ()))
-    messages = render(task)
+    messages = _sent(sample)
     problems: list[str] = []
     texts = [sample.question, sample.answer or "", *(sample.contexts or ())]
     outside = "\n".join(message["content"] for message in messages)
+    markers = []
     for text in [text for text in texts if text.strip()]:
         inside = [message["content"] for message in messages if text in message["content"]]
         if len(inside) != 1 or inside[0] == messages[0]["content"]:
@@ -36,18 +34,28 @@ def render_prompt(given: Input) -> Outcome:
         fence = re.search(r"<([\w-]+)>\s*" + re.escape(text) + r"\s*</\1>", inside[0])
         if fence is None:
             problems.append(f"{text!r:.60} does not stand between one marker and its closing one")
-        elif fence[1] in text:
-            problems.append(f"{text!r:.60} holds its own marker")
+        else:
+            markers.append(fence[1])
+            if fence[1] in text:
+                problems.append(f"{text!r:.60} holds its own marker")
         outside = outside.replace(text, "")
     rules = messages[0]["content"].casefold()
     if not any(word in rules for word in ("never an instruction", "никогда не указание", "指示")):
         problems.append("no instruction says that the material is not to be obeyed")
-    other = GradeSearchRag(sample.question, f"{sample.answer} ", tuple(sample.contexts or ()))
-    if nonce_for(task.data()) == nonce_for(other.data()):
+    other = "\n".join(message["content"] for message in _sent(sample.with_(answer=f"{sample.answer} ")))
+    if any(f"</{marker}>" in other for marker in markers):
         problems.append("two texts have the same markers")
     outcome = _against_obedient_judge(given, outside, problems)
     outcome.problems += problems
     return outcome
+
+
+def _sent(sample: RagSample) -> list[dict[str, str]]:
+    """What a judge function is given by ``assert_search_rag``."""
+    judge = product.Scripted(['{"answer_correctness": 1.0, "groundedness": 1.0, "error_message": ""}'])
+    with product.using(judge=judge):
+        assert_search_rag(sample, 0.7)
+    return judge.asked[0]
 
 
 def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> Outcome:
@@ -79,82 +87,63 @@ def _against_obedient_judge(given: Input, outside: str, problems: list[str]) -> 
 
 @op("report_html", "html_report")
 def report_html(given: Input) -> Outcome:
-    """The HTML report of a failed question with these texts, read as a browser would."""
-    from pytest_ragbench.report.html import html_report
-    from pytest_ragbench.report.reading import report_from
-
+    """The HTML report of a run with one failed question of these texts, read as a browser would."""
     texts = [
         str(given[key]) for key in ("id", "question", "answer", "error_message", "reason") if key in given
     ]
-    sample = {
-        "id": given.get("id", "q"),
-        "question": given.get("question", "Why?"),
-        "answer": given.get("answer"),
-    }
-    score = {
-        "metric": "faithfulness", "tier": "generation", "sample": 0, "value": 0.25, "threshold": ">=0.8",
-        "passed": False, "band": "attention", "reason": given.get("reason", ""),
-        "error_message": given.get("error_message", ""),
-        "evidence": [{"text": text, "ok": False, "reason": text} for text in texts],
-        "replies": [{"text": text, "judge": text} for text in texts],
-    }  # fmt: skip
-    result = {"test": f"test_a.py::test[{texts[0]}]", "outcome": "failed", "kind": "quality", "samples": [sample],
-              "question_id": sample["id"], "message": given.get("error_message", ""), "scores": [score]}  # fmt: skip
-    report = {
-        "schema": "ragbench-report",
-        "version": 1,
-        "run": {"id": "r", "started": 1.0},
-        "results": [result],
-    }
-    outcome = observe(lambda: html_report(report_from(report)))
-    if outcome.kind != "value":
-        return outcome
-    page = ReadPage(outcome.value)
-    outcome.problems += page.problems
-    outcome.problems += [f"the page does not show {text!r}" for text in texts if not page.shows(text)]
-    embedded, _replies = page.blocks
+    with project(sources.reported([dict(given.items()) | {"score": 0.25}])) as made:
+        run = made.run("--ragbench-html=report.html", "--junitxml=j.xml")
+        report = made.contents().get("report.html", b"").decode()
+    page = ReadPage(report)
+    problems = [*run.lacks(["INTERNALERROR"]), *page.problems]
+    problems += [f"the page does not show {text!r}" for text in texts if not page.shows(text)]
     if any(letter in block for block in page.blocks for letter in "<>&"):
-        outcome.problems.append("the embedded JSON holds letters that HTML reads")
-    [row] = json.loads(embedded)["questions"]
+        problems.append("the embedded JSON holds letters that HTML reads")
+    if len(page.blocks) != 2:
+        return Outcome("property", problems=[*problems, f"no report: {run.tail}"])
+    [row] = json.loads(page.blocks[0])["questions"]
     for key in ("id", "answer"):
         if key in given and row[key] != given[key]:
-            outcome.problems.append(f"the embedded JSON has another {key}: {row[key]!r}")
-    return Outcome("property", problems=outcome.problems)
+            problems.append(f"the embedded JSON has another {key}: {row[key]!r}")
+    return Outcome("property", message=run.text, problems=problems)
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_COLUMNS = {"id": "question_id", "score": "value"}
+"""What the table of scores calls them."""
 
 
 @op("export_csv")
 def export_csv(given: Input) -> Outcome:
-    """Rows as a CSV file that a spreadsheet opens without running any of them."""
-    if importlib.util.find_spec("pytest_ragbench.report.csv_export") is None:
-        return Outcome("crash", message="the package exports no CSV")
-    from pytest_ragbench.report.csv_export import original_text, write_csv
-
+    """Rows as the CSV report of a run, which a spreadsheet opens without running any of its cells."""
     rows: Sequence[Mapping[str, Any]] = given["rows"]
-    path = Path("table.csv")
-
-    def written() -> list[dict[str, Any]]:
-        write_csv(path, rows)
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
-
-    outcome = observe(written)
-    if outcome.kind != "value":
-        return outcome
-    if len(outcome.value) != len(rows):
-        outcome.problems.append(f"{len(outcome.value)} rows of {len(rows)} come back")
-    for row, cells in zip(rows, outcome.value, strict=False):
+    with project(sources.reported(rows)) as made:
+        run = made.run("--ragbench-csv=table.csv", "--junitxml=j.xml")
+        table = made.contents().get("table.csv", b"").decode("utf-8-sig")
+    found = list(csv.DictReader(io.StringIO(table, newline="")))
+    problems = run.lacks(["INTERNALERROR"])
+    if len(found) != len(rows):
+        problems.append(f"{len(found)} rows of {len(rows)} come back: {run.tail}")
+    for row, cells in zip(rows, found, strict=False):
+        problems += [
+            f"{name}: {cell!r} is a formula"
+            for name, cell in cells.items()
+            if cell.lstrip(" ").startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+        ]
         for name, value in row.items():
-            cell = cells[name]
+            cell = cells.get(_COLUMNS.get(name, name), "")
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                if float(cell) != value:
-                    outcome.problems.append(f"{name}: the number {value} became {cell!r}")
-            elif isinstance(value, str):
-                if cell.lstrip(" ").startswith(_FORMULA):
-                    outcome.problems.append(f"{name}: {cell!r} is a formula")
-                if original_text(cell) != value:
-                    outcome.problems.append(f"{name}: {value!r} became {cell!r}")
-    outcome.facts["numbers"] = [v for row in rows for v in row.values() if isinstance(v, (int, float))]
-    return outcome
+                if not _NUMBER.fullmatch(cell) or float(cell) != value:
+                    problems.append(f"{name}: the number {value} became {cell!r}")
+            elif isinstance(value, str) and _original(cell) != value:
+                problems.append(f"{name}: {value!r} became {cell!r}")
+    numbers = [v for row in rows for v in row.values() if isinstance(v, (int, float))]
+    return Outcome("property", message=run.text, problems=problems, facts={"numbers": numbers})
+
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def _original(cell: str) -> str:
+    """What stood there before an apostrophe was put in front of it."""
+    return cell.removeprefix("'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import multiprocessing
 import random
 import sqlite3
@@ -15,9 +16,7 @@ from pytest_ragbench import JudgeError, RagSample
 from pytest_ragbench.engine import Call, Engine, Sender, Sent, Store
 from pytest_ragbench.engine.keys import digest_of
 from pytest_ragbench.judge import rendering
-from pytest_ragbench.judge.openai import openai_judge
-from pytest_ragbench.judge.tasks import GradeSearchRag, SearchRagReply
-from pytest_ragbench.settings import ProviderSettings
+from tests.cases import product
 from tests.cases.ops.runs import pytest_run
 from tests.cases.outcomes import Outcome, observe
 from tests.cases.registry import Input, op
@@ -25,6 +24,7 @@ from tests.cases.servers import Served, serving
 
 _GOOD = '{"answer_correctness": 0.9, "groundedness": 0.8, "error_message": ""}'
 _COMPLETION = {"choices": [{"message": {"content": _GOOD}, "finish_reason": "stop"}]}
+_SAMPLING = ("temperature", "seed", "max_tokens", "extra_body")
 _NOT_ASKED = {"threshold", "test", "test_name", "test_id", "id", "api_key", "timeout", "max_concurrency"}
 """What shapes no reply: a change of it must not ask the judge again."""
 
@@ -65,8 +65,6 @@ def _write(path: str, keys: Sequence[int], errors: Any) -> None:
 
 
 def _read(path: str, keys: int, stop: Any, errors: Any) -> None:
-    import json
-
     store = Store(Path(path))
     digests = {digest_of(_call(key), "stress"): key for key in range(keys)}
     names = list(digests)
@@ -134,40 +132,49 @@ async def _opened(engine: Engine) -> None:
 
 
 class _Asker:
-    """Asks a judge over HTTP, through engines that share one store: each call is a new run."""
+    """``ragbench ask`` of an answer that is given, with one store: each call is a new run."""
 
     def __init__(self, servers: Mapping[str, Served], store: Path) -> None:
         self._servers = servers
         self._store = store
 
-    def ask(self, base: Mapping[str, Any]) -> SearchRagReply:
+    def ask(self, base: Mapping[str, Any]) -> dict[str, Any]:
+        """The grades and the message; raises :class:`JudgeError` with what the command says of an outage."""
         server = self._servers[str(base.get("base_url", ""))]
-        settings = ProviderSettings(
-            base_url=f"{server.url}/v1",
-            temperature=base.get("temperature", 0.0),
-            seed=base.get("seed"),
-            api_key_env="CASE_KEY",
-            extra_body=base.get("extra_body", {}),
-            max_tokens=int(base.get("max_tokens", 2048)),
-            retry={"attempts": 1},  # type: ignore[arg-type]
-        )
-        task = GradeSearchRag(str(base["question"]), str(base["answer"]), tuple(base["contexts"]))
-        engine = Engine(store=self._store, run_id=f"run-{random.random()}")
-        try:
-            key = {"CASE_KEY": str(base.get("api_key", "sk-case-0000"))}
-            judge = openai_judge("case", settings, str(base.get("model", "m")), engine, environ=key)
-            with _prompt(str(base.get("prompt", ""))):
-                reply: SearchRagReply = engine.wait(judge.ask(task)).reply
-                return reply
-        finally:
-            engine.close()
+        provider = {
+            "base_url": f"{server.url}/v1",
+            "api_key_env": "CASE_KEY",
+            "retry": {"attempts": 1},
+            **{name: base[name] for name in _SAMPLING if base.get(name) is not None},
+        }
+        Path("ragbench.toml").write_text(f"[providers.openai]\n{_toml(provider)}\n", encoding="utf-8")
+        words = ["ask", str(base["question"]), "--answer", str(base["answer"]), "-m", "search_rag", "--json"]
+        words += [word for chunk in base["contexts"] for word in ("--context", str(chunk))]
+        words += ["--judge", f"openai:{base.get('model', 'm')}", "--store", str(self._store)]
+        key = {"CASE_KEY": str(base.get("api_key", "sk-case-0000"))}
+        with mock.patch.dict("os.environ", key), _prompt(str(base.get("prompt", ""))):
+            found = product.command(*words)
+        if error := found.get("error") or found["errors"].get("search_rag"):
+            raise JudgeError(error["message"])
+        score = found["scores"]["search_rag"]
+        return {**score["details"], "error_message": score["error_message"], "value": score["value"]}
 
     def calls(self) -> int:
         return sum(server.calls for server in self._servers.values())
 
 
+def _toml(values: Mapping[str, Any]) -> str:
+    return "\n".join(f"{json.dumps(name)} = {_toml_value(value)}" for name, value in values.items())
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml_value(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _prompt(text: str) -> Any:
-    """The package's prompts, with a sentence more: what an edited prompt file does."""
+    """The package's prompts, with a sentence more: what another release of the package may bring."""
     original = rendering._prompt_file.__wrapped__
 
     def edited(name: str) -> dict[str, Any]:
@@ -243,11 +250,11 @@ def cache_read(given: Input) -> Outcome:
             raw = base64.b64decode(given["bytes_b64"]) if "bytes_b64" in given else entry
             _replace(path, raw if isinstance(raw, (str, bytes)) else str(raw))
         before = server.calls
-        outcome = observe(lambda: asker.ask(base).model_dump())
+        outcome = observe(lambda: asker.ask(base))
         again = server.calls - before
     if outcome.kind == "value":
         outcome.facts["http_calls"] = again
-        if outcome.value != first.model_dump():
+        if outcome.value != first:
             outcome.problems.append(f"the damaged entry gave {outcome.value}")
         if again != 1:
             outcome.problems.append(f"{again} calls after the damage, one expected")
