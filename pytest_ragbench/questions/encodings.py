@@ -37,6 +37,8 @@ _COMMON_CYRILLIC = 0.45
 _ACCENTED = re.compile(r"[^\W\d_]*[a-z][^\W\d_]*")
 _CLEAR, _AHEAD, _ENOUGH = 0.8, 0.4, 12
 """What a caller's encoding is refused by: so plausible is another, so far ahead of it, in so many bytes."""
+_SEVEN_BIT = re.compile(rb"\x1b\$(?:[@B]|\)C)")
+"""How mail encodings begin Japanese or Korean text: bytes that are ASCII all the same, and so UTF-8."""
 _NARROWER = {
     "shift_jis": "cp932", "euc_kr": "cp949", "gbk": "gb18030", "gb2312": "gb18030", "cp950": "big5",
     "big5hkscs": "big5",
@@ -69,6 +71,13 @@ def decode(data: bytes, encoding: str | None = None) -> str:
             f"the encoding seems to be UTF-16 without a byte order mark: give encoding={wide!r}, "
             "or save the file as UTF-8",
             1,
+        )
+    if encoding is None and (escape := _SEVEN_BIT.search(data)) and data.isascii():
+        name = "iso2022_kr" if escape[0].endswith(b"C") else "iso2022_jp"
+        raise WrongEncoding(
+            f"the encoding seems to be {name.replace('iso2022_', 'ISO-2022-').upper()}, by its escape sequences: "
+            f"give encoding={name!r}, or save the file as UTF-8",
+            data.count(b"\n", 0, escape.start()) + 1,
         )
     name = encoding or marked(data) or "utf-8"
     try:

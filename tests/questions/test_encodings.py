@@ -24,7 +24,7 @@ def test_utf_with_its_mark(text: str, encoding: str) -> None:
     ("text", "encoding"),
     [
         (RU, "cp1251"), (RU, "koi8_r"), (RU, "cp866"), (JA, "cp932"), (JA, "euc_jp"), (KO, "cp949"), (ZH, "gb18030"),
-        (TW, "big5"), (FR, "cp1252"),
+        (TW, "big5"), (FR, "cp1252"), (JA, "iso2022_jp"), (KO, "iso2022_kr"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ascii_rows", [0, 1, 3000])
