@@ -30,6 +30,10 @@ def test_delta_follows_the_scale() -> None:
     # One grade apart is not "consistent" on a discrete scale, whatever its size.
     assert a.consistency([1, 2, 3], [1, 3, 3], levels=range(1, 6)).value == close(2 / 3)
     assert a.consistency([10, 50], [18, 62], scale=(0, 100)).value == 0.5
+    # Half of the least step between grades, in whatever order they are named.
+    assert a.consistency([1, 5], [1, 5], levels=range(1, 6)).delta == 0.125
+    assert a.consistency([1, 9], [1, 16], levels=(16, 9, 1)).value == 0.5
+    assert a.consistency([1, 9], [1, 16], levels=(16, 9, 1)).delta == close(7 / 15 / 2)
 
 
 def test_pairs_with_a_failed_call_leave_both_lists() -> None:

@@ -53,6 +53,15 @@ def test_rogan_gladen_is_the_delta_method(
     agree(found, within(corrected(*at), found.error))
 
 
+def test_a_correction_as_json_has_it() -> None:
+    assert Corrected(0.5, 0.1, 0.3, 0.7).to_dict() == {
+        "value": 0.5,
+        "standard_error": 0.1,
+        "low": 0.3,
+        "high": 0.7,
+    }
+
+
 def test_what_cannot_be_corrected() -> None:
     counted = {"n": 1, "n_positive": 1, "n_negative": 1}
     agree(rogan_gladen(1, 1, 1, **counted), Corrected(1, 0, 1, 1))
