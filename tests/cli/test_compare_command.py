@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Cli
 from tests.gates.runs import report, run
-from tests.gates.test_verdicts import refusals, set_up
+from tests.gates.test_comparisons import refusals, set_up
 
 
 def written(cli: Cli) -> None:
