@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.judge.callable import callable_judge
-from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.registry import Metric
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import JudgeError, UsageError
 from pytest_ragbench.model.samples import RagSample
@@ -20,10 +20,12 @@ from tests.scoring.asking import context, score_one
 SAMPLE = RagSample("How long?", "30 days.", ["30 days."], id="q1")
 
 
-@metric("test_scores_said", tier="generation", needs="answer", low=-1, high=2)
-def said(sample: RagSample) -> float:
+async def said(sample: RagSample, tools: Tools) -> Score:
     """The number that the answer is."""
-    return float(sample.answer or "")
+    return tools.score(sample, float(sample.answer or ""))
+
+
+SAID = Metric("said", said, tier="generation", needs=("answer",), low=-1, high=2)
 
 
 @pytest.mark.parametrize(
@@ -38,20 +40,20 @@ def said(sample: RagSample) -> float:
     ],
 )
 def test_float_noise_at_the_ends_of_the_range_is_cut_off(answer: str, value: float) -> None:
-    assert score_one("test_scores_said", SAMPLE.with_(answer=answer)).value == value
+    assert score_one(SAID, SAMPLE.with_(answer=answer)).value == value
 
 
 @pytest.mark.parametrize("answer", ["-1.00000001", "2.00000001", "7"])
 def test_a_value_outside_the_range_is_an_error(answer: str) -> None:
-    with pytest.raises(UsageError, match=r"^test_scores_said returned \S+, outside its range -1\.\.2$"):
-        score_one("test_scores_said", SAMPLE.with_(answer=answer))
+    with pytest.raises(UsageError, match=r"^said returned \S+, outside its range -1\.\.2$"):
+        score_one(SAID, SAMPLE.with_(answer=answer))
 
 
 def test_of_several_requests_each_gets_its_score_or_its_error() -> None:
     known = context()
     for answers in (["0.5"], ["7"], ["0.5", "7", "1"]):
         requests = [
-            prepare(known, ScoreRequest(metric="test_scores_said", sample=SAMPLE.with_(answer=answer)))
+            prepare(known, ScoreRequest(metric=SAID, sample=SAMPLE.with_(answer=answer)))
             for answer in answers
         ]
         found = asyncio.run(score_all(requests))

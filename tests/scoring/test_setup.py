@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_ragbench.judge.callable import callable_judge
-from pytest_ragbench.metrics.registry import metric
+from pytest_ragbench.metrics.registry import Metric
+from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.tests import SetupRecord
 from pytest_ragbench.scoring import ScoreRequest, prepare
 from pytest_ragbench.scoring.sets import SetRequest, prepare_set
@@ -27,7 +29,7 @@ JUDGE, EMBEDDER = callable_judge(Scripted(), "grader"), Vectors()
 SAMPLE = RagSample("How long?", "30 days.", ["30 days."], reference="30 days.", id="q1")
 
 
-def setup(name: str, sample: RagSample = SAMPLE, **options: Any) -> SetupRecord:
+def setup(name: str | Metric, sample: RagSample = SAMPLE, **options: Any) -> SetupRecord:
     request = ScoreRequest(metric=name, sample=sample, options=options)
     return setup_of(prepare(context(JUDGE, EMBEDDER), request))
 
@@ -59,11 +61,13 @@ def test_options_are_kept_by_name_and_defaults_are_none() -> None:
     assert setup("aspect", definition="Называет срок.").options == {"definition": '"Называет срок."'}
     assert setup("faithfulness", verdicts="json").options == {}
 
-    @metric("test_setup_kinds", tier="generation", needs="answer")
-    def kinds(sample: RagSample, *, zeta: Any = 0, alpha: Any = 0, open: Any = 0) -> float:
-        return 0.5
+    async def kinds(
+        sample: RagSample, tools: Tools, *, zeta: Any = 0, alpha: Any = 0, open: Any = 0
+    ) -> Score:
+        return tools.score(sample, 0.5)
 
-    found = setup("test_setup_kinds", zeta={"b": 1, "a": 2}, alpha=len, open=None).options
+    known = Metric("kinds", kinds, tier="generation", needs=("answer",))
+    found = setup(known, zeta={"b": 1, "a": 2}, alpha=len, open=None).options
     assert list(found.items()) == [("alpha", "len"), ("zeta", '{"a": 2, "b": 1}')]
 
 
