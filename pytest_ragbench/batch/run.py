@@ -245,7 +245,7 @@ async def _score_all(
 
 
 def row_of(entry: Entry, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    """A row of the output; see docs/score-files.md for its fields."""
+    """A row of the output; see docs/budget.md for its fields."""
     row: dict[str, Any] = {"row": entry.number, "line": entry.line}
     sample = entry.sample
     if sample is None:

@@ -35,7 +35,7 @@ def assert_judge_agreement(
     Parameters
     ----------
     labels
-        A labels file (docs/labels.md), or labels that have been read.
+        A labels file (docs/calibration.md), or labels that have been read.
     judge
         Instead of the running test's. It is asked for its verdict on every label.
     coverage

@@ -1,4 +1,4 @@
-"""Labels files: what people say of a judge's verdicts (docs/labels.md)."""
+"""Labels files: what people say of a judge's verdicts (docs/calibration.md)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Does the suite catch anything? Good answers made bad (and rephrased ones that stay good) by rule: docs/mutate.md."""
+"""Does the suite catch anything? Answers made bad (and rephrased ones that stay good) by rule: docs/calibration.md."""

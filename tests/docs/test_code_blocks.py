@@ -53,7 +53,7 @@ def pages_with(language: str) -> list[Path]:
     return [page for page in PAGES if any(blocks(page, language))]
 
 
-REFERENCE = {"docs/metrics.md", "docs/question-files.md", "docs/judges.md", "docs/embedders.md"}
+REFERENCE = {"docs/metrics.md", "docs/question-files.md", "docs/judges.md"}
 """Pages of reference show lines out of a test: imports and samples are those that a test has."""
 
 
@@ -107,7 +107,7 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
                 asyncio.run(running)
 
 
-LANGUAGES = ROOT / "docs" / "tasks" / "languages.md"
+LANGUAGES = ROOT / "docs" / "languages.md"
 
 
 @pytest.mark.parametrize("page", [page for page in pages_with("toml") if page != LANGUAGES], ids=name_of)

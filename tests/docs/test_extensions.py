@@ -72,7 +72,7 @@ def installed(site: Path) -> None:
         "__init__": "",
         "facts": shown("question-files.md", "# my_package/facts.py"),
         "bedrock": CLIENT + shown("judges.md", "# my_package/bedrock.py"),
-        "faq": shown("rag-stacks.md", "# my_package/faq.py"),
+        "faq": shown("rag-service.md", "# my_package/faq.py"),
         "lines": shown("json-report.md", "# junit_lines.py"),
         "metrics": shown("metrics.md", "# conftest.py"),
     }.items():

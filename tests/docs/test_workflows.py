@@ -20,7 +20,7 @@ from tests.docs.test_code_blocks import ROOT, blocks
 from tests.servers.rag_server import rag_server
 
 PAGE = ROOT / "docs/ci.md"
-[(_, RECORD)] = [entry for entry in blocks(PAGE, "console") if "--ragbench-record" in entry[1]]
+[RECORD, *_] = [text for _, text in blocks(PAGE, "console") if "--ragbench-record" in text]
 RECORD = RECORD.removeprefix("$ ").partition("\n")[0]
 OF_OTHERS = {"-n", "--junitxml"}
 

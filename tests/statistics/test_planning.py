@@ -19,7 +19,7 @@ from pytest_ragbench.statistics.planning import (
     two_digits,
 )
 
-CHOOSING = Path(__file__).parents[2] / "docs" / "choosing.md"
+CHOOSING = Path(__file__).parents[2] / "docs" / "gates.md"
 
 
 def test_perfect_answers_needed() -> None:

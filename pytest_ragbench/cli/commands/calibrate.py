@@ -73,7 +73,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Hold the judge's verdicts against people's (docs/labels.md): FILE comes from the HTML report.
+    """Hold the judge's verdicts against people's (docs/calibration.md): FILE comes from the HTML report.
 
     Says how often it is right, on what it errs, and from which score on an answer is good enough; with --report,
     what a run's pass rates are without the judge's errors.

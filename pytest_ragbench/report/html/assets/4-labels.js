@@ -1,5 +1,5 @@
 "use strict";
-// What a person says of the judge's verdicts; saved as docs/labels.md describes.
+// What a person says of the judge's verdicts; saved as docs/calibration.md describes.
 const KEPT = "ragbench-labels-" + DATA.run.id;
 let LABELS = new Map();
 let unsaved = false;
