@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import jmespath
@@ -16,13 +17,14 @@ from pydantic import (
     Field,
     PlainValidator,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
 from pytest_ragbench.assertions.answer_checks import CHECKS, OF_THE_QUESTION, bare
 from pytest_ragbench.assertions.expression import compiled
 from pytest_ragbench.assertions.failure import failure_text
-from pytest_ragbench.assertions.schemas import validator
+from pytest_ragbench.assertions.schemas import schema_of, validator
 from pytest_ragbench.extensions import did_you_mean
 from pytest_ragbench.metrics.registry import find
 from pytest_ragbench.model.errors import QualityFailure, UsageError
@@ -72,17 +74,22 @@ Patterns = Annotated[Texts, AfterValidator(_patterns)]
 JsonPaths = Annotated[dict[str, Any], AfterValidator(_paths)]
 
 
-def _schema(value: Any) -> Any:
-    if not isinstance(value, bool) and not isinstance(value, Mapping):
-        raise ValueError("must be a JSON Schema (a mapping), or true for any JSON")
-    if value is False:
-        raise ValueError("false holds for no answer; not_regex and python say what JSON must not be")
+def _schema(value: Any, info: ValidationInfo) -> Any:
+    file = isinstance(value, (str, Path))
+    schema = schema_of(value, (info.context or {}).get("folder")) if file else value
+    where = f"{value}: " if file else ""
+    if not isinstance(schema, bool) and not isinstance(schema, Mapping):
+        raise ValueError(
+            f"{where}must be a JSON Schema (a mapping), a file that holds one, or true for any JSON"
+        )
+    if schema is False:
+        raise ValueError(f"{where}false holds for no answer; not_regex and python say what JSON must not be")
     try:
-        if value is not True and value != {}:
-            validator(value)
-    except UsageError as error:
-        raise ValueError(str(error)) from None
-    return value
+        if schema is not True and schema != {}:
+            validator(schema)
+    except (UsageError, ValueError) as error:
+        raise ValueError(f"{where}{error}") from None
+    return schema
 
 
 def _language(code: str) -> str:
@@ -95,7 +102,7 @@ def _expressions(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-Schema = Annotated[Any, PlainValidator(_schema, json_schema_input_type=bool | dict[str, Any])]
+Schema = Annotated[Any, PlainValidator(_schema, json_schema_input_type=bool | str | dict[str, Any])]
 Language = Annotated[str, AfterValidator(_language)]
 Expressions = Annotated[Texts, AfterValidator(_expressions)]
 
@@ -165,7 +172,8 @@ class Expectations(BaseModel):
         description="JMESPath over the answer, which is JSON, and the value that is found there.",
     )
     json_schema: Schema | None = Field(
-        default=None, description="The answer is JSON as this JSON Schema has it; true: any JSON."
+        default=None,
+        description="The answer is JSON as this JSON Schema, or the one in this file, has it; true: any JSON.",
     )
     language: Language | None = Field(
         default=None,
@@ -214,7 +222,14 @@ class Expectations(BaseModel):
         return found
 
 
-@helper(HelperSpec(name="assert_expected", asserted=False, threshold_from=None))
+def _expectations(wanted: Mapping[str, Any]) -> Expectations:
+    try:
+        return Expectations.model_validate(wanted)
+    except ValidationError as error:
+        raise UsageError(f"assert_expected: {said(error)}") from None
+
+
+@helper(HelperSpec(name="assert_expected", asserted=False, threshold_from=None, check=_expectations))
 def assert_expected(sample: RagSample, **wanted: Any) -> None:
     """Assert what needs no judge: ``assert_expected(sample, contains="30 days", max_latency=2)``.
 
@@ -223,7 +238,8 @@ def assert_expected(sample: RagSample, **wanted: Any) -> None:
     wanted
         Fields of :class:`Expectations`: ``contains``, ``contains_any``, ``not_contains``, ``equals``, ``regex``,
         ``not_regex``, ``max_latency``, ``max_first_token`` (seconds), ``max_cost`` (US dollars), ``cites``,
-        ``retrieves``, ``abstains``, ``json_path``, ``json_schema``, ``language``, ``similar``, ``python``.
+        ``retrieves``, ``abstains``, ``json_path``, ``json_schema`` (a mapping, or a file, seen from the working
+        directory), ``language``, ``similar``, ``python``.
 
     Raises
     ------
@@ -233,11 +249,7 @@ def assert_expected(sample: RagSample, **wanted: Any) -> None:
         An unknown expectation or value, or a sample without what it looks at.
     """
     __tracebackhide__ = True
-    try:
-        expectations = Expectations.model_validate(wanted)
-    except ValidationError as error:
-        raise UsageError(f"assert_expected: {said(error)}") from None
-    if problems := expectations.problems(sample):
+    if problems := _expectations(wanted).problems(sample):
         raise QualityFailure(failure_text(sample, [], said=problems))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from pytest_ragbench.extensions import required
+from pytest_ragbench.questions.files import shown_name, similar_file
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
@@ -23,6 +25,34 @@ def validator(schema: Mapping[str, Any]) -> Any:
         The library is not installed.
     """
     return _validator(json.dumps(schema, sort_keys=True))
+
+
+def schema_of(name: str | Path, folder: Path | None = None) -> Any:
+    """The schema that a JSON file holds.
+
+    Parameters
+    ----------
+    folder
+        What a relative path is relative to. Default: the working directory.
+
+    Raises
+    ------
+    ValueError
+        Naming the file: there is none, or it isn't JSON.
+    """
+    file = (folder or Path.cwd()) / Path(name).expanduser()
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{name}: no such file (seen from {folder or Path.cwd()}){similar_file(file)}"
+        ) from None
+    except OSError as error:
+        raise ValueError(f"{shown_name(file)}: can't be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{shown_name(file)}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValueError as error:  # not UTF-8
+        raise ValueError(f"{shown_name(file)}: not JSON: {error}") from None
 
 
 @lru_cache(maxsize=256)

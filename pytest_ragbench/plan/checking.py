@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_plan(settings: Settings, plan: Plan, own_thresholds: Iterable[Mapping[str, Any]]) -> None:
-    """Hold metrics, options and thresholds of a test against the registry.
+    """Hold metrics, options, thresholds and expectations of a test against what there is.
 
     Parameters
     ----------
@@ -30,6 +30,9 @@ def check_plan(settings: Settings, plan: Plan, own_thresholds: Iterable[Mapping[
     UsageError
         As the helper itself would, once the answer were there.
     """
+    for call in plan.checks:
+        if call.check is not None and call.certain and not call.may_fail:
+            call.check({name: value for name, value in call.options.items() if is_known(value)})
     own = [set(thresholds) for thresholds in own_thresholds]
     for ask in plan.asks:
         if ask.may_fail:

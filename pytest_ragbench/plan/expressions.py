@@ -40,6 +40,7 @@ class Expressions:
     def __init__(self, definition_of: DefinitionOf) -> None:
         self._definition_of = definition_of
         self.asks: list[Ask] = []
+        self.checks: list[Ask] = []
         self.complete = True
         self.left = False
         """Whether the test may be over by now."""
@@ -279,11 +280,14 @@ class Expressions:
         return UNKNOWN
 
     def _note(self, helper: FunctionType, args: list[Any] | None, kwargs: Mapping[str, Any]) -> Any:
-        if not asks_metrics(helper):
-            return UNKNOWN
         ask = ask_of(helper, args or (), kwargs)
+        if not asks_metrics(helper) and ask.check is None:
+            return UNKNOWN
         returned = any(frame.may_have_returned for frame in self.frames)
         certain = not (self.doubts or self.left or returned)
+        if ask.check is not None:
+            self.checks.append(replace(ask, certain=certain, may_fail=bool(self.guards)))
+            return UNKNOWN
         known = ask.known and args is not None
         self.complete = self.complete and bool(ask.metrics)
         self.asks.append(replace(ask, certain=certain, known=known, may_fail=bool(self.guards)))

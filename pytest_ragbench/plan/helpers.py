@@ -30,7 +30,10 @@ def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     signature = _signature(function)
     # A misspelt option is still an option: who checks the plan says that the metric has none of that name.
     misspelt = set(kwargs) - set(signature.parameters) if spec is not None and spec.metric else set()
-    if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
+    further = next(
+        (name for name, each in signature.parameters.items() if each.kind is each.VAR_KEYWORD), None
+    )
+    if further is not None:
         misspelt = set()
     try:
         # Partial, since a missing argument is for the running test to complain of.
@@ -41,7 +44,7 @@ def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     given |= {name: kwargs[name] for name in misspelt}
     if spec is None:
         return Ask({}, of="other", known=False, helper=function.__name__)
-    given |= given.pop("options", {})
+    given |= given.pop(further or "options", {})
     # A judge or embedder of the call itself exists only while the test runs.
     chosen = {tool: given.get(tool) for tool in ("judge", "embedder")}
     of = _of(given.get(spec.given_in, UNKNOWN), spec)
@@ -57,6 +60,7 @@ def ask_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         known=known,
         judge=chosen["judge"],
         helper=spec.name,
+        check=spec.check,
     )
 
 

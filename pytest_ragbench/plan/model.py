@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
@@ -53,6 +53,8 @@ class Ask:
         Whether the test goes on where the call raises (``pytest.raises``).
     helper
         The name of the helper.
+    check
+        What raises a usage error where ``options`` can't be; None where the metric says so.
     """
 
     metrics: Mapping[str, Any]
@@ -65,17 +67,20 @@ class Ask:
     judge: Any = None
     may_fail: bool = False
     helper: str = ""
+    check: Callable[[Mapping[str, Any]], object] | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
     """All helper calls that a test may make, in their order.
 
-    ``complete`` is False where its source can't be read, or a sample goes where it can't be followed.
+    ``complete`` is False where its source can't be read, or a sample goes where it can't be followed. ``checks`` are
+    the calls of helpers that compute no metric, and say themselves what is wrong with a call.
     """
 
     asks: tuple[Ask, ...] = ()
     complete: bool = True
+    checks: tuple[Ask, ...] = ()
 
     @property
     def certain(self) -> tuple[Ask, ...]:

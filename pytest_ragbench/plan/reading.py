@@ -84,7 +84,7 @@ class PlanReader:
             names[code.co_varnames[0]] = Instance(owner)
         reading = _Statements(self._definition)
         reading.run(definition, Frame(names, closure_of(function), function.__globals__), code)
-        return Plan(tuple(reading.asks), reading.complete)
+        return Plan(tuple(reading.asks), reading.complete, tuple(reading.checks))
 
     def _definition(self, function: FunctionType) -> Definition | None:
         """The source of a function as a syntax tree; None where there is none."""

@@ -65,6 +65,9 @@ class HelperSpec:
         Whether the metric is computed of another sample, made from what is given.
     not_options
         Arguments that are the helper's own affair.
+    check
+        Of a helper without a metric: raises a usage error where its options, or those that are known before it is
+        called, can't be.
     """
 
     name: str
@@ -80,6 +83,7 @@ class HelperSpec:
     cutoff_from: str | None = None
     makes_sample: bool = False
     not_options: tuple[str, ...] = ()
+    check: Callable[[Mapping[str, Any]], object] | None = None
 
     def asked(self, arguments: Mapping[str, Any]) -> Asked:
         """What a call with these arguments asks for.
@@ -109,7 +113,7 @@ class HelperSpec:
         metric: Any = rest.pop(self.metric_from, self.metric) if self.metric_from else self.metric
         cutoff = rest.pop(self.cutoff_from, None) if self.cutoff_from else None
         if metric is None:
-            return Asked({}, {})
+            return Asked({}, rest)
         if cutoff is not None:
             metric = f"{metric}@{cutoff}"
         return Asked({metric: threshold}, rest, grades)

@@ -21,7 +21,7 @@ from pytest_ragbench.questions.files import shown_name
 from pytest_ragbench.questions.loader import load_questions
 from pytest_ragbench.questions.mapping import questions_from_rows
 from pytest_ragbench.questions.readers.sql import seen_from
-from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, cure_of, explained, line_of
+from pytest_ragbench.questions.readers.yaml_nodes import NodeBuilder, compose, cure_of, line_of
 from pytest_ragbench.questions.rows import Problems, Row, Source, Unreadable
 from pytest_ragbench.scoring import Wanted
 from pytest_ragbench.specs.limits import Limit, checked, limits
@@ -165,7 +165,7 @@ class _Loader:
 
     def _suite(self) -> Suite:
         try:
-            suite = Suite.model_validate(self.data)
+            suite = Suite.model_validate(self.data, context={"folder": self.path.parent})
         except ValidationError as error:
             self._report_all(error)
             self.problems.raise_any()
@@ -342,7 +342,9 @@ class _Loader:
         self, value: Any, path: tuple[str | int, ...] | None, question: Question
     ) -> tuple[Expectations, ...]:
         try:
-            found = _EXPECTED.validate_python(value)
+            # A file that a question file names is seen from there.
+            home = self.path if path is not None else Path(self._place_of(question).file)
+            found = _EXPECTED.validate_python(value, context={"folder": home.parent})
             if path is None and any(part.python for part in found):
                 self.problems.add(
                     self._place_of(question),
@@ -393,21 +395,16 @@ def _near(path: Sequence[str | int]) -> str:
     return f"; {did_you_mean(str(path[-1]), model.model_fields)}"
 
 
-_TYPED = ("json_path", "json_schema")
 _LIMITS = ("thresholds", "over")
 
 
 class _TypedBuilder(NodeBuilder):
-    """Texts as they are written, but values below ``json_path`` and options of metrics as YAML means them: ``30`` is
-    a number.
-    """
+    """Texts as they are written, but options of metrics as YAML means them: ``30`` is a number."""
 
     def mapping(self, node: yaml.Node) -> dict[str, Any]:
         found = super().mapping(node)
         for key, value in node.value:
-            if key.value in _TYPED:
-                found[str(key.value)] = self._typed(value)
-            elif key.value in _LIMITS:
+            if key.value in _LIMITS:
                 found[str(key.value)] = self._limits(value)
         return found
 
@@ -423,18 +420,9 @@ class _TypedBuilder(NodeBuilder):
         for key, value in node.value:
             named = "metric" in found and key.value not in ("metric", "threshold")
             if isinstance(value, yaml.MappingNode) and not named and key.value != "<<":
-                typed = self._typed(value)
+                typed = self.typed(value)
                 kept = {name: part for name, part in self.value(value).items() if name == "threshold"}
                 found[str(key.value)] = {**typed, **kept} if isinstance(typed, dict) else typed
             elif named:
-                found[str(key.value)] = self._typed(value)
+                found[str(key.value)] = self.typed(value)
         return found
-
-    def _typed(self, node: yaml.Node) -> Any:
-        import yaml
-
-        try:
-            # By way of its text, since PyYAML makes values of whole documents only.
-            return yaml.safe_load(yaml.serialize(node, allow_unicode=True))
-        except yaml.YAMLError as error:
-            self.source.stop(line_of(node), f"not YAML: {explained(error)}")

@@ -18,7 +18,7 @@ _SAME = {
 
 _OTHERWISE: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "starts-with": lambda each: {"regex": rf"\A\s*{re.escape(str(each['value']))}"},
-    "is-json": lambda each: {"json_schema": each.get("value") or True},
+    "is-json": lambda each: {"json_schema": _schema(each.get("value"))},
     "latency": lambda each: {"max_latency": float(each["threshold"]) / 1000},  # it counts milliseconds
     "cost": lambda each: {"max_cost": each["threshold"]},
     "similar": lambda each: {
@@ -32,6 +32,7 @@ _METRICS = {
     "context-relevance": "context_sentence_relevancy", "answer-relevance": "answer_relevancy",
     "factuality": "factual_correctness", "rouge-n": "rouge1", "bleu": "bleu",
 }  # fmt: skip
+_FILE = "file://"
 _ELSEWHERE = {
     "python": "a question file is data, whose code is not run: write it as expect: {python: ...} into the test file",
     "javascript": "write it as expect: {python: ...} into the test file",
@@ -70,6 +71,20 @@ def from_promptfoo(given: Any) -> tuple[list[dict[str, Any]], list[Limit]]:
         except (KeyError, TypeError) as error:
             raise ValueError(f"promptfoo's {kind!r} without its {error}") from None
     return expected, found
+
+
+def _schema(value: Any) -> Any:
+    """A schema, its file, or its text in YAML."""
+    if not isinstance(value, str) or not value:
+        return value or True
+    if value.startswith(_FILE):
+        return value.removeprefix(_FILE)
+    import yaml
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ValueError("promptfoo's 'is-json': its value is not a JSON Schema") from None
 
 
 def _threshold(kind: str, limit: Any) -> str | None:

@@ -9,7 +9,7 @@ from tests.servers.rag_server import RagServer
 
 TESTS = """
 import pytest
-from pytest_ragbench import assert_faithfulness, assert_metric, assert_retrieval, assert_search_rag
+from pytest_ragbench import assert_expected, assert_faithfulness, assert_metric, assert_retrieval, assert_search_rag
 
 pytestmark = pytest.mark.rag_questions("questions.csv")
 
@@ -32,6 +32,12 @@ def test_option(rag_sample):
 def test_argument(rag_sample):
     assert_faithfulness(rag_sample, treshold=">=0.8")
 
+def test_expected(rag_sample):
+    assert_expected(rag_sample, contains="A", json_schema="schemas/answr.json")
+
+def test_expectation(rag_sample):
+    assert_expected(rag_sample, contians="A", equals=rag_sample.question)
+
 def test_set(rag_samples):
     assert_retrieval(rag_samples, "mrrr", ">=0.4")
 
@@ -48,7 +54,7 @@ def test_typos_cost_no_call(project: Project, rag: RagServer, options: list[str]
     project.write(test_a_py=TESTS, questions_csv="question\nA?\nB?\nC?\n")
     result = project.run("--rag-url", rag.url, "-k", "not purpose", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.assert_outcomes(errors=19)
+    result.assert_outcomes(errors=25)
     text = result.stdout.str()
     for said in (
         "'<=0.8' for faithfulness points the wrong way",
@@ -57,6 +63,8 @@ def test_typos_cost_no_call(project: Project, rag: RagServer, options: list[str]
         "unreadable threshold '>=0,,8'",
         "faithfulness has no option 'strictnes'",
         "faithfulness has no option 'treshold'",
+        "assert_expected: json_schema: schemas/answr.json: no such file",
+        "assert_expected: unknown expectation 'contians'; did you mean 'contains'",
         "unknown metric 'mrrr'; did you mean 'mrr'",
     ):
         assert said in text, said

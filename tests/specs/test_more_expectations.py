@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,59 @@ def test_what_has_no_counterpart_is_an_error_and_not_left_out(
         load_suite(tmp_path / "a.rag.yaml")
     assert said in str(error.value)
     assert "pf.yaml:2: " in str(error.value)
+
+
+DAYS = '{"type": "object", "properties": {"days": {"type": "integer", "minimum": 14}}, "required": ["days"]}'
+
+
+def test_a_schema_stands_in_a_file_beside_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    for folder in ("schemas", "data/schemas"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "answer.json").write_text(DAYS)
+    (tmp_path / "data" / "q.yaml").write_text(
+        "- {question: A?, expect: {json_schema: schemas/answer.json}}\n"
+        "- {question: B?, expect: {json_schema: {type: object, maxProperties: 1, additionalProperties: false}}}\n"
+        "- {question: C?, assert: [{type: is-json, value: 'file://schemas/answer.json'}]}\n"
+        "- {question: D?, assert: [{type: is-json, value: {type: array, maxItems: 2}}]}\n"
+        "- {question: E?, assert: [{type: is-json, value: 'type: array'}]}\n"
+    )
+    (tmp_path / "a.rag.yaml").write_text(
+        "questions: data/q.yaml\nexpect: {json_schema: schemas/answer.json}\n"
+    )
+    [case] = load_suite(tmp_path / "a.rag.yaml")
+    own = [case.expectations(each.id)[1].json_schema for each in case.questions or ()]
+    assert case.test.expect[0].json_schema == own[0] == own[2] == json.loads(DAYS)
+    assert own[1] == {"type": "object", "maxProperties": 1, "additionalProperties": False}
+    assert own[3:] == [{"type": "array", "maxItems": 2}, {"type": "array"}]
+    sample = RagSample("How long?", '{"days": 7}', ["c"])
+    with pytest.raises(QualityFailure, match=r"at \$.days: 7 is less than the minimum of 14"):
+        assert_expected(sample, json_schema=tmp_path / "schemas" / "answer.json")
+    monkeypatch.chdir(tmp_path)
+    assert_expected(sample.with_(answer='{"days": 30}'), json_schema="schemas/answer.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "schemas/answr.json",
+            DAYS,
+            r"schemas/answr.json: no such file \(seen from .*did you mean 'answer.json'",
+        ),
+        ("schemas/answer.json", "{\n 'type': 1}", r"schemas/answer.json:2: not JSON: "),
+        ("schemas/answer.json", '{"type": "objekt"}', r"schemas/answer.json: not a JSON Schema: at \$.type"),
+        ("schemas/answer.json", "3", "schemas/answer.json: must be a JSON Schema"),
+    ],
+)
+def test_a_schema_file_that_cannot_be_is_named_with_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
+) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "answer.json").write_text(text)
+    (tmp_path / "a.rag.yaml").write_text(f"questions: [q]\nexpect:\n  json_schema: {name}\n")
+    with pytest.raises(UsageError, match=rf"a.rag.yaml:3: expect.json_schema: .*{said}"):
+        load_suite(tmp_path / "a.rag.yaml")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"assert_expected: json_schema: .*{said}"):
+        assert_expected(RagSample("q", "a", ["c"]), json_schema=name)

@@ -18,6 +18,10 @@ _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "int", "float", "bool", "timestamp", "value", "merge")}
 _NULL = _TAG + "null"
 _MERGE = _TAG + "merge"
+_TYPED = ("json_path", "json_schema")
+"""Keys of JSON, in which 30 and "30" are two things."""
+_OF_JSON = "is-json"
+"""The type of promptfoo's assertion whose ``value`` is a JSON Schema."""
 
 
 def compose(text: str, source: Source) -> yaml.Node | None:
@@ -127,8 +131,20 @@ class NodeBuilder:
                         self.source.stop(line_of(part), "'<<' takes a mapping, or a list of mappings")
                     merged = {**self.value(part), **merged}
                 continue
-            own[str(key.value)] = self.value(value)
+            own[str(key.value)] = self.typed(value) if key.value in _TYPED else self.value(value)
+        if own.get("type") == _OF_JSON:
+            own |= {str(key.value): self.typed(value) for key, value in node.value if key.value == "value"}
         return {**merged, **own}
+
+    def typed(self, node: yaml.Node) -> Any:
+        """The node with numbers, booleans and dates as YAML means them."""
+        import yaml
+
+        try:
+            # By way of its text, since PyYAML makes values of whole documents only.
+            return yaml.safe_load(yaml.serialize(node, allow_unicode=True))
+        except yaml.YAMLError as error:
+            self.source.stop(line_of(node), f"not YAML: {explained(error)}")
 
     def _scalar(self, node: yaml.ScalarNode) -> str | None:
         if node.tag == _NULL:
