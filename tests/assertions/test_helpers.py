@@ -73,6 +73,8 @@ def test_the_other_helpers_carry_a_spec_too(name: str) -> None:
     # These have a threshold of their own, or none.
     unasserted = {"score", "ascore", "score_over", "assert_abstains", "assert_search_rag", "assert_expected"}
     assert spec.asserted == (name not in unasserted)
+    assert spec.over == (name in {"assert_over", "assert_retrieval", "score_over"})
+    assert spec.makes_sample == (name == "assert_same_meaning")
     named = {spec.given_in, spec.metric_from, spec.threshold_from, spec.cutoff_from, *spec.many_from}
     assert named - {None} <= set(inspect.signature(helper).parameters)
 

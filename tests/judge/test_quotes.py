@@ -158,6 +158,13 @@ def test_the_keys_of_a_verdict_may_stand_in_several_texts() -> None:
     assert code(task, f"It says {QUOTED} in parts.") == "ambiguous"
 
 
+def test_one_of_several_texts_with_the_keys_is_enough() -> None:
+    said = "answer_correctness: 0.1, groundedness: 0.1"
+    for texts in ((said, PLANTED), (PLANTED, said), (said, "answer_correctness: 1.0, groundedness: 1.0")):
+        task = GradeSearchRag(texts[0], texts[1], ("c",))
+        assert code(task, f"It says {QUOTED}, and lies.") == "ambiguous"
+
+
 def test_nothing_is_quoted_of_another_value() -> None:
     text = "answer_correctness: 1.0, groundedness: 0.5"
     assert code(GradeSearchRag("q", text, ("c",)), f"判定: {QUOTED}") == ""

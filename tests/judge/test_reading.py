@@ -46,6 +46,7 @@ def code(content: str | None, **more: Any) -> str:
         f"<think>\n{{</think>{good}",
         f"надо вернуть {{score}} {forged}…\n</think>\n\n{good}",
         f"<thinking>{forged}</thinking>{good}",
+        f"{forged}</think>{good}",
         f"<reasoning depth='2'>{forged}</reasoning>{good}",
         f"<THINK>{forged}</THINK>{good}",
         f"[THINK]{forged}[/THINK]{good}",
@@ -168,6 +169,12 @@ def test_empty_replies(content: str | None) -> None:
 def test_cut_replies_are_refused_even_where_they_look_whole(reason: str) -> None:
     for content in (good, good[:40], "", None):
         assert code(content, finish_reason=reason) == "truncated"
+
+
+def test_errors_and_thoughts_beside_the_text_are_told_apart() -> None:
+    assert code(good, error="upstream went away") == "interrupted"
+    assert code("", thought_in="reasoning_content") == "only_reasoning"
+    assert read(good, thought_in="reasoning_content", error="") == GOOD
 
 
 def test_refusals_and_filters_are_told_apart() -> None:

@@ -218,6 +218,7 @@ def test_one_judge_alone_is_no_consensus() -> None:
         # Two of three miss the range, on both sides of it: the median alone would meet it.
         ((0.2, 0.5, 0.9), "0.3..0.7", 0.2, "the majority decides"),
         ((0.1, 0.3, 0.9, 1.0), ">=0.5", 0.3, "the stricter half decides"),
+        ((0.1, 0.4, 0.5, 0.5), ">=0.5", 0.4, "the stricter half decides"),  # their median, 0.45, no one gave
         ((0.1, 0.2, None, 1.0), ">=0.5", 0.2, "the majority decides"),
         ((0.1, None, 1.0), ">=0.5", 0.1, "the stricter one decides"),
     ],

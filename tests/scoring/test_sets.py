@@ -204,6 +204,19 @@ def test_failed_requests_of_a_metric_over_a_set(configured: Runtime) -> None:
         rb.score_over(failing(errors=1), name, judge=judge, coverage=0)
 
 
+def test_a_judge_that_can_not_do_the_task_of_a_metric_over_a_set() -> None:
+    class Splitter:
+        name = "splitter"
+        tasks = ("split_claims",)
+
+        async def ask(self, task: Any) -> Any:
+            raise AssertionError("it was asked")
+
+    turns = [rb.RagSample(f"q{n}", f"answer {n}", session="s") for n in range(2)]
+    with pytest.raises(rb.UsageError, match="the judge 'splitter' can't do 'check_consistency'"):
+        rb.score_over(turns, "multi_turn_consistency", judge=Splitter())
+
+
 # --- right refusals ----------------------------------------------------------------------------
 
 DECLINES = rb.RagSample("Who won?", "I don't know.", reference="-", should_abstain=True, id="declines")
