@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / ".mutants" / "coverage"
 TIMEOUT_S = 240
 """So long without the end of a test, the mutant hangs. How long all of its tests take says nothing."""
-MAX_TESTS = 400
+MOST_TESTS = 400
 """A helper that all tests call is covered by thousands; what so many don't see is shown as survived."""
 LIBRARIES = (
     "aiohttp.test_utils", "bm25s", "genai_prices", "hypothesis.strategies", "jinja2", "jmespath", "jsonschema", "numpy",
@@ -245,7 +245,7 @@ class Covering:
             function = test.partition("[")[0]
             turns[function] = turns.get(function, -1) + 1
             order.append((turns[function], test))
-        return [test for _, test in sorted(order, key=lambda one: one[0])][:MAX_TESTS]
+        return [test for _, test in sorted(order, key=lambda one: one[0])]
 
 
 _SEEN = {"killed", "hangs"}
@@ -340,7 +340,7 @@ def run(given: argparse.Namespace) -> int:
     found = [mutant for mutant in mutants(targets) if not given.at or mutant.line in given.at]
     chosen = random.Random(given.seed).sample(found, min(given.sample or len(found), len(found)))
     covering = None if given.tests else Covering()
-    tests = [given.tests or covering.tests(mutant) for mutant in chosen]  # type: ignore[union-attr]
+    tests = [given.tests or covering.tests(mutant)[: given.most] for mutant in chosen]  # type: ignore[union-attr]
     print(f"{len(chosen)} of {len(found)} mutants", flush=True)
     return judged(list(zip(chosen, tests, strict=True)), given)
 
@@ -436,6 +436,7 @@ def main() -> int:
     running.add_argument("--sample", type=int, help="so many, drawn with --seed; else all")
     running.add_argument("--seed", type=int, default=1)
     running.add_argument("--at", type=int, nargs="+", help="lines; else all")
+    running.add_argument("--most", type=int, default=MOST_TESTS, help="tests for one mutant; default: 400")
     running.add_argument("--tests", nargs="+", help="run these instead of those that cover the line")
     for each in (running, commands.add_parser("named")):
         each.add_argument("--jobs", type=int, default=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def test_from_an_entry_point_and_with_a_judge(project: Project, monkeypatch: pyt
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[ragbench.metrics]\nextra = extra_metrics\n")
-    monkeypatch.setenv("PYTHONPATH", str(project.path))
+    monkeypatch.setenv("PYTHONPATH", str(project.path), prepend=os.pathsep)
     project.write(
         extra_metrics_py="""
 from pytest_ragbench import metric
@@ -105,7 +106,7 @@ def test_a_broken_entry_point_is_named(project: Project, monkeypatch: pytest.Mon
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[ragbench.metrics]\nextra = no_such_module\n")
-    monkeypatch.setenv("PYTHONPATH", str(project.path))
+    monkeypatch.setenv("PYTHONPATH", str(project.path), prepend=os.pathsep)
     project.write(
         test_a_py="import pytest_ragbench as rb\n"
         + SAMPLE

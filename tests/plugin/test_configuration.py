@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -135,7 +136,7 @@ def test_a_file_that_only_the_collection_finds_is_refused(nested: Project, how: 
     (package / "__init__.py").touch()
     (package / "test_shipped.py").write_text(TEST)
     (package / "ragbench.toml").write_text('[gates]\nexact_match = "mean >= 0.5"\n')
-    nested.monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    nested.monkeypatch.setenv("PYTHONPATH", str(package.parent), prepend=os.pathsep)
     nested.monkeypatch.chdir(nested.path / "tests")
     result = nested.run("--pyargs", "shipped", *how)
     assert result.ret == 4

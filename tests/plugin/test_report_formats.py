@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tests.plugin.conftest import Project
 
 TESTS = """\
@@ -48,7 +50,7 @@ def with_formats(project: Project) -> Project:
     names = ("Lines", "Whole", "Broken")
     points = "".join(f"{name.lower()} = lines_format:{name}\n" for name in names)
     (info / "entry_points.txt").write_text(f"[ragbench.reports]\n{points}")
-    project.monkeypatch.setenv("PYTHONPATH", str(project.path))
+    project.monkeypatch.setenv("PYTHONPATH", str(project.path), prepend=os.pathsep)
     return project
 
 

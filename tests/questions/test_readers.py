@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def install(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, entry: s
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: foo-reader\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[ragbench.readers]\n{entry}\n")
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
 
 
 @pytest.mark.parametrize(
