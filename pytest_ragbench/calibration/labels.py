@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pytest_ragbench.gates.rules import ScaleOf, registered_scale
 from pytest_ragbench.model.errors import UsageError
 
+ABOUT = ("run", "test", "question_id", "metric", "evidence", "claim")
+"""Fields that say together which verdict a label is on: of two labels on the same one the later holds."""
+
 
 class Label(BaseModel):
     """One verdict of a judge, and the person's own."""
@@ -41,6 +44,11 @@ class Label(BaseModel):
     run: str | None = None
 
     @property
+    def about(self) -> tuple[str | int | None, ...]:
+        """Which verdict it is on; see :data:`ABOUT`."""
+        return tuple(getattr(self, name) for name in ABOUT)
+
+    @property
     def name(self) -> str:
         """How messages call it."""
         return f"{self.question_id or (self.question or '')[:40]} {self.metric}"
@@ -61,10 +69,9 @@ def read_labels(path: Path) -> list[Label]:
     found: dict[tuple[Any, ...], Label] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            label = _label(line, f"{path}:{number}")
-            known = (label.run, label.test, label.question_id, label.metric, label.evidence, label.claim)
+            label = label_of(line, f"{path}:{number}")
             # Written by hand it may name neither: then no other line can mean the same.
-            found[known if label.question_id is not None or label.test else (number,)] = label
+            found[label.about if label.question_id is not None or label.test else (number,)] = label
     if not found:
         raise UsageError(f"labels {path}: there is no label in it")
     return list(found.values())
@@ -83,7 +90,14 @@ def higher_is_better(labels: Sequence[Label], scale_of: ScaleOf = registered_sca
         return None if not ends or not ends <= {"<", ">"} or len(ends) > 1 else ends == {">"}
 
 
-def _label(line: str, where: str) -> Label:
+def label_of(line: str, where: str) -> Label:
+    """The label of one line; ``where`` it is, for messages.
+
+    Raises
+    ------
+    UsageError
+        It is none, or says two things.
+    """
     try:
         row = json.loads(line)
         if not isinstance(row, Mapping):

@@ -11,9 +11,10 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.html import TREND, html_report
 from pytest_ragbench.report.html.matrix import matrix_page
-from pytest_ragbench.report.html.page import Served
+from pytest_ragbench.report.html.page import Labels, Served
 from pytest_ragbench.report.html.runs import RunLine, runs_page
 from pytest_ragbench.report.matrix import matrix_of
+from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.runs import Runs, ShownRun
 
 PAGE = 50
@@ -27,12 +28,15 @@ class Pages:
     ----------
     runs
         What there is to show.
+    labels
+        Where the labels go that are set on a report's page.
     lang
         Language of the metrics' explanations.
     """
 
-    def __init__(self, runs: Runs, *, lang: str = DEFAULT) -> None:
+    def __init__(self, runs: Runs, labels: LabelsFile, *, lang: str = DEFAULT) -> None:
         self._runs = runs
+        self.labels = labels
         self._lang = lang
 
     def list(self, *, count: int = PAGE, branch: str | None = None) -> str:
@@ -43,6 +47,7 @@ class Pages:
         return runs_page(
             lines,
             source=", ".join(str(path) for path in self._runs.files),
+            labels_file=str(self.labels.path),
             branch=branch,
             more=f"?{urlencode(asked)}" if len(found) > count else None,
         )
@@ -52,7 +57,8 @@ class Pages:
         report = self._runs.report(run)
         earlier = self._runs.latest(TREND, before=report.run.started)
         trend = [each.head for each in reversed(earlier)]
-        return html_report(report, trend=trend, lang=self._lang, served=Served(home="../"))
+        labels = Labels(url="../labels", file=str(self.labels.path), marked=self.labels.of_run(run))
+        return html_report(report, trend=trend, lang=self._lang, served=Served("../", labels))
 
     def compare(self, runs: Sequence[str]) -> str:
         """Runs side by side, the oldest first. Raises as :meth:`Runs.report`, and where there are less than two."""
@@ -60,9 +66,7 @@ class Pages:
         if len(chosen) < 2:
             raise UsageError("Tick two or more runs in the list to see them side by side.")
         reports = sorted((self._runs.report(run) for run in chosen), key=lambda each: each.run.started)
-        return matrix_page(
-            matrix_of(list(zip(_names(reports), reports, strict=True))), served=Served(home=".")
-        )
+        return matrix_page(matrix_of(list(zip(_names(reports), reports, strict=True))), served=Served("."))
 
 
 def _address(run: ShownRun) -> str | None:

@@ -25,6 +25,8 @@ ADDRESS = "127.0.0.1"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MOST = 100_000
 """Runs that a list may have."""
+_LARGEST = 100_000_000
+"""Bytes of labels that may come at once: each brings its question's chunks along."""
 _HEADERS = {
     # Questions and answers stay out of the browser's cache, and of other sites' frames.
     "Cache-Control": "no-store",
@@ -43,7 +45,7 @@ def new_key() -> str:
 
 def application(pages: Pages, key: str) -> web.Application:
     """The server's routes; each address begins with the key."""
-    app = web.Application(middlewares=[_guard(key)])
+    app = web.Application(middlewares=[_guard(key)], client_max_size=_LARGEST)
     handlers = _Handlers(pages)
     app.add_routes(
         [
@@ -51,6 +53,7 @@ def application(pages: Pages, key: str) -> web.Application:
             web.get("/{key}/", handlers.list),
             web.get("/{key}/run/{run}", handlers.run),
             web.get("/{key}/compare", handlers.compare),
+            web.post("/{key}/labels", handlers.labels),
         ]
     )
     return app
@@ -111,6 +114,21 @@ class _Handlers:
     async def compare(self, request: web.Request) -> web.StreamResponse:
         return await _page(lambda: self._pages.compare(request.query.getall("run", [])), home=".")
 
+    async def labels(self, request: web.Request) -> web.StreamResponse:
+        """``{"marked": [...], "cleared": [...]}``, both of lines of a labels file; of the latter what they are about
+        is enough.
+        """
+        try:
+            given = await request.json()
+            if not isinstance(given, dict) or not all(
+                isinstance(given.get(name), list) for name in ("marked", "cleared")
+            ):
+                raise UsageError("'marked' and 'cleared' are wanted, both lists of labels")
+            await asyncio.to_thread(self._pages.labels.save, given["marked"], given["cleared"])
+        except (UsageError, ValueError) as error:
+            return web.json_response({"error": str(error)}, status=400, headers=_HEADERS)
+        return web.json_response({"saved": len(given["marked"])}, headers=_HEADERS)
+
 
 async def _page(make: Callable[[], str], *, home: str | None) -> web.Response:
     try:
@@ -146,9 +164,14 @@ def _refused(request: web.Request, key: str) -> str:
 
 
 def _from_own_page(request: web.Request) -> bool:
+    # A form of another site can't send this type; its script would have to ask first, and is not answered.
+    if request.content_type != "application/json":
+        return False
+    fetched = request.headers.get("Sec-Fetch-Site")
+    if fetched is not None:  # set by the browser, and by no script
+        return fetched == "same-origin"
     origin = request.headers.get("Origin")
-    fetched = request.headers.get("Sec-Fetch-Site", "same-origin")
-    return fetched == "same-origin" and (origin is None or urlsplit(origin).netloc == request.headers["Host"])
+    return origin is None or urlsplit(origin).netloc == request.headers["Host"]
 
 
 def _host(address: str) -> str | None:

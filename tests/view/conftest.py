@@ -13,6 +13,7 @@ import pytest
 
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.history import History
+from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.pages import Pages
 from pytest_ragbench.view.runs import Runs
 from pytest_ragbench.view.server import serve
@@ -73,8 +74,9 @@ class Site:
 
 
 @contextmanager
-def serving(pages: Pages) -> Iterator[Site]:
-    """The server in a thread, on a free port."""
+def serving(*files: Path) -> Iterator[Site]:
+    """The server in a thread, on a free port; labels are kept beside the first file."""
+    pages = Pages(Runs(files), LabelsFile(files[0].parent / "labels.jsonl"))
     loop = asyncio.new_event_loop()
     started: list[str] = []
     is_ready = threading.Event()
@@ -117,5 +119,5 @@ def history(tmp_path: Path) -> History:
 
 @pytest.fixture
 def site(history: History) -> Iterator[Site]:
-    with serving(Pages(Runs([history.path]))) as site:
+    with serving(history.path) as site:
         yield site

@@ -33,7 +33,7 @@ def test_it_serves_the_configured_history_until_ctrl_c(history: History) -> None
         assert both[0].stdout is not None
         assert both[1].stdout is not None
         one = Site(both[0].stdout.readline().strip())
-        other = Site(json.loads("".join(both[1].stdout.readline() for _ in range(3)))["url"])
+        other = Site(json.loads("".join(both[1].stdout.readline() for _ in range(4)))["url"])
         assert one.top != other.top
         for site in (one, other):
             assert site.host.startswith("127.0.0.1:")
@@ -45,7 +45,7 @@ def test_it_serves_the_configured_history_until_ctrl_c(history: History) -> None
                 process.send_signal(signal.SIGINT)
             told = [process.communicate(timeout=60) for process in both]
         assert [process.returncode for process in both] == [0, 0]
-        assert told[0][1].splitlines() == ["Ctrl-C ends it", "ended"]
+        assert told[0][1].splitlines() == ["labels: labels.jsonl; Ctrl-C ends it", "ended"]
         assert told[1][1].splitlines() == ["ended"]
     finally:
         for process in both:
@@ -60,6 +60,11 @@ def test_what_can_not_be_served_is_said_at_once(cli: Cli, history: History) -> N
     assert (ran.code, "none.sqlite: there is no such file yet; run the tests once" in ran.err) == (4, True)
     ran = cli("view", "--no-browser", "none.json")
     assert (ran.code, "none.json: can't be read: No such file" in ran.err) == (4, True)
+    labels = history.path.parent / "labels.jsonl"
+    labels.write_text('{"metric": "mrr"}\n', encoding="utf-8")
+    ran = cli("view", "--no-browser", str(history.path))
+    assert (ran.code, "labels.jsonl:1: question_id: Field required" in ran.err) == (4, True)
+    labels.write_text("", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ran = cli("view", "--no-browser", "--port", port, str(history.path))

@@ -12,7 +12,6 @@ import pytest
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.writing import to_json
-from pytest_ragbench.view.pages import Pages
 from pytest_ragbench.view.runs import Runs
 from tests.report_html.pages import ReadPage
 from tests.view.conftest import Site, a_run, run_id, serving
@@ -138,7 +137,7 @@ def test_reports_that_were_named(tmp_path: Path) -> None:
         path.write_text(to_json(a_run(number, 0.5, 0.9)), encoding="utf-8")
     hostile = tmp_path / "three.json"
     hostile.write_text(to_json(a_run(3, 0.5)).replace(run_id(3), "../<b>"), encoding="utf-8")
-    with serving(Pages(Runs([two, hostile, one]))) as site:
+    with serving(two, hostile, one) as site:
         page = site.ask()[1]
         assert 'href="run/..%2F%3Cb%3E"' in page
         assert "<b>" not in page

@@ -12,6 +12,7 @@ import click
 
 from pytest_ragbench.cli.shared import configured_history, json_option, note, print_json, settings_of
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.pages import Pages
 from pytest_ragbench.view.runs import Runs
 from pytest_ragbench.view.server import serve
@@ -28,9 +29,19 @@ from pytest_ragbench.view.server import serve
     default=None,
     help="Open the page in the browser, or print its address only. Default: open it where a desktop is there.",
 )
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where labels are kept. Default: labels.jsonl beside the first file that is shown.",
+)
 @json_option
-def command(files: tuple[Path, ...], port: int | None, opens: bool | None, as_json: bool) -> None:
+def command(
+    files: tuple[Path, ...], port: int | None, opens: bool | None, labels: Path | None, as_json: bool
+) -> None:
     """Show runs in the browser: the last ones of a history, each one's questions, two or more side by side.
+
+    What you say there of the judge's verdicts is kept as labels, for `ragbench calibrate`.
 
     Each FILE is a history or a JSON report (--ragbench-json); without one the file of the setting `history` is shown.
     The page is for this machine only, and its address holds a key. Ctrl-C ends it.
@@ -40,14 +51,16 @@ def command(files: tuple[Path, ...], port: int | None, opens: bool | None, as_js
       ragbench view run.json other.json
       ragbench view runs/history.sqlite --port 8000 --no-browser
     """
-    pages = Pages(Runs(files or [_history()]), lang=settings_of({}).lang)
+    shown = files or (_history(),)
+    labels = labels or shown[0].parent / "labels.jsonl"
+    pages = Pages(Runs(shown), LabelsFile(labels), lang=settings_of({}).lang)
 
     def ready(address: str) -> None:
         if as_json:
-            print_json({"url": address})
+            print_json({"url": address, "labels": str(labels)})
         else:
             click.echo(address)
-            note("Ctrl-C ends it")
+            note(f"labels: {labels}; Ctrl-C ends it")
         sys.stdout.flush()
         if opens if opens is not None else _on_a_desktop():
             webbrowser.open(address)

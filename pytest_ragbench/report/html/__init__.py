@@ -7,6 +7,7 @@ text only, and the page's policy lets no script run but the one whose hash it na
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,8 @@ def html_report(
     }
     if report.run.trace_url:
         data["trace_url"] = report.run.trace_url
+    if served is not None and served.labels is not None:
+        data["labels"] = asdict(served.labels)
     shown_trend = _trend([*trend, report]) if trend else None
     if shown_trend:
         data["trend"] = shown_trend

@@ -44,17 +44,25 @@ def joined(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Where a page that is served keeps the labels that are set on it."""
+
+    url: str
+    """Takes them, as a POST."""
+    file: str
+    """Its name, for people."""
+    marked: Sequence[Mapping[str, Any]]
+    """The lines of the file that are about this run."""
+
+
+@dataclass(frozen=True)
 class Served:
     """What a page is told that ``ragbench view`` serves; addresses are relative to the page's own."""
 
     home: str
     """Address of the list of runs."""
-    labels: str = ""
-    """Address that takes labels."""
-    labels_file: str = ""
-    """Where they are kept."""
-    marked: Sequence[Mapping[str, Any]] = ()
-    """Lines of that file about this run."""
+    labels: Labels | None = None
+    """None where the page has nothing to label."""
 
 
 def policy(script: str, css: str, *, served: bool = False) -> str:

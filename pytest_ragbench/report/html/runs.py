@@ -54,6 +54,7 @@ def runs_page(
     lines: Sequence[RunLine],
     *,
     source: str,
+    labels_file: str,
     branch: str | None = None,
     more: str | None = None,
 ) -> str:
@@ -65,6 +66,8 @@ def runs_page(
         The latest run first.
     source
         Where the runs are from, as text.
+    labels_file
+        Where labels are kept, as text.
     branch
         Set where only its runs are listed.
     more
@@ -78,6 +81,7 @@ def runs_page(
         changes=[_changes(line, lines[place + 1 :]) for place, line in enumerate(lines)],
         metrics=metrics,
         source=source,
+        labels_file=labels_file,
         branch=branch,
         more=more,
         unkept=any(line.address is None for line in lines),
