@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.samples import Question
-from pytest_ragbench.questions import readers
+from pytest_ragbench.questions import promptfoo, readers
 from pytest_ragbench.questions.columns import FIELDS
 from pytest_ragbench.questions.files import find_files, shown_name
 from pytest_ragbench.questions.mapping import Draft, RowMapper, checked_columns, with_ids
 from pytest_ragbench.questions.readers import sql
-from pytest_ragbench.questions.rows import Problems, Reader, Source, Unreadable
+from pytest_ragbench.questions.rows import Problems, Reader, Row, Source, Unreadable
 
 
 def load_questions(
@@ -82,7 +82,7 @@ def load_questions(
             source = Source(file, shown_name(file), encoding, delimiter, mapped, problems, table)
             reader = reader_of(source, format)
             if reader is not None:
-                drafts += read_drafts(reader, source, needs)
+                drafts += _drafts_of(reader, source, needs)
     questions = with_ids(drafts, problems)
     problems.raise_any()
     return questions
@@ -125,6 +125,36 @@ def read_drafts(reader: Reader, source: Source, needs: Collection[str] = ()) -> 
     if not rows and len(source.problems.found) == before:
         source.report(0, "no questions")
     return mapper_of(reader, source, needs).drafts(rows)
+
+
+def _drafts_of(reader: Reader, source: Source, needs: Collection[str]) -> list[Draft]:
+    """The questions of a file, and of those that a configuration of promptfoo's refers to."""
+    try:
+        config = promptfoo.config_of(source)
+        if config is None:
+            return read_drafts(reader, source, needs)
+        default = config.default()
+        parts: Iterable[tuple[Reader, Source, Iterable[Row]]] = [(reader, source, reader.read(source))]
+        if config.refers:
+            parts = _referred(config, reader)
+        return [
+            draft
+            for each, home, rows in parts
+            for draft in mapper_of(each, home, needs).drafts(
+                [promptfoo.with_default(row, default) for row in rows]
+            )
+        ]
+    except Unreadable:
+        return []
+
+
+def _referred(config: promptfoo.Config, reader: Reader) -> Iterator[tuple[Reader, Source, Iterable[Row]]]:
+    for part in config.tests():
+        if isinstance(part, Row):
+            yield reader, config.source, [part]
+        elif (other := reader_of(part)) is not None:
+            one = promptfoo.single_test(part)
+            yield other, part, [one] if one is not None else other.read(part)
 
 
 def mapper_of(reader: Reader, source: Source, needs: Collection[str] = ()) -> RowMapper:
