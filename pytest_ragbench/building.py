@@ -117,6 +117,11 @@ def _retriever(value: object, engine: Engine, settings: Settings) -> Retriever:
         value = settings.rag.retriever
     if value is not None:
         return rag.retriever_from(value, engine, settings)
+    if settings.rag.url is None and settings.rag.retrievers:
+        raise UsageError(
+            f"several retrievers are configured ({', '.join(settings.rag.retrievers)}), and one is wanted here: "
+            "name it as retriever in [rag], or give --rag-url"
+        )
     if settings.rag.url is None:
         raise UsageError(
             "no RAG service is configured: give --rag-url URL, set RAGBENCH_RAG_URL, write url in the [rag] "

@@ -44,6 +44,13 @@ OPTIONS = (
         "--rag-url",
     ),
     Option(
+        "--ragbench-retrievers",
+        "NAMES",
+        "Ask several systems every question, each test once for each of them: names of [retrievers], or NAME=URL, "
+        "with commas between.",
+        "rag.retrievers",
+    ),
+    Option(
         "--ragbench-judge",
         "SPEC",
         "Judge: 'local', 'PROVIDER', 'PROVIDER:MODEL' (such as 'openai:gpt-4o-mini') or 'gguf:FILE'.",
@@ -158,8 +165,8 @@ OPTIONS = (
     Option(
         "--ragbench-report",
         "NAME=FILE",
-        "Write a report in the format NAME: json, csv, html, markdown, history, or one that an installed package "
-        "adds (entry point group ragbench.reports). May be given several times.",
+        "Write a report in the format NAME: json, csv, html, matrix, markdown, history, or one that an installed "
+        "package adds (entry point group ragbench.reports). May be given several times.",
         repeats=True,
     ),
     Option(

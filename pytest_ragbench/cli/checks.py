@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,12 @@ from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.model.thresholds import parse_threshold
 from pytest_ragbench.questions import load_questions
+from pytest_ragbench.settings import systems_of
 from pytest_ragbench.text import is_blank
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
-    from pytest_ragbench.settings import Settings
+    from pytest_ragbench.settings import ServiceSettings, Settings
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ def run_checks(options: Mapping[str, Any], *, question: str, offline: bool) -> l
     with engine_of(settings.model_copy(update={"store": "off"})) as engine:
         checks += _caught("judge", lambda: _judge(settings, engine, offline))
         checks += _caught("embedder", lambda: _embedder(settings, engine, offline))
-        checks += _caught("service", lambda: _service(settings, engine, question, offline))
+        systems: Mapping[str, ServiceSettings | None] = systems_of(settings) or {"": None}
+        for system, spec in systems.items():
+            name = f"service {system}".rstrip()
+            checks += _caught(name, partial(_service, name, spec, settings, engine, question, offline))
     return checks
 
 
@@ -192,13 +197,16 @@ def _embedder(settings: Settings, engine: Engine, offline: bool) -> Iterator[Che
     yield Check("embedder", "ok", f"{embedder.name}: vectors of {len(vectors[0])} numbers")
 
 
-def _service(settings: Settings, engine: Engine, question: str, offline: bool) -> Iterator[Check]:
-    if settings.rag.url is None and settings.rag.retriever is None:
-        yield Check("service", "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")
+def _service(
+    name: str, spec: ServiceSettings | None, settings: Settings, engine: Engine, question: str, offline: bool
+) -> Iterator[Check]:
+    """The configured service, or the one of several that ``spec`` describes."""
+    if spec is None and settings.rag.url is None and settings.rag.retriever is None:
+        yield Check(name, "warning", "none configured", "--rag-url, or url in [rag] of ragbench.toml")
         return
-    retriever = building.retriever(None, engine, settings)
+    retriever = building.retriever(spec, engine, settings)
     if offline:
-        yield Check("service", "skipped", f"{retriever.name}: not called (--offline)")
+        yield Check(name, "skipped", f"{retriever.name}: not called (--offline)")
         return
     sample = engine.wait(retriever.ask(Question(id="doctor", question=question)))
     parts = [f"answered in {sample.latency or 0:.2f} s"]
@@ -209,4 +217,4 @@ def _service(settings: Settings, engine: Engine, question: str, offline: bool) -
     # An empty list is a reply: nothing was found for such a question.
     lacking = sample.contexts is None or answer is None
     advice = "map the reply: [rag.reply] answer, contexts (docs/rag-service.md)" if lacking else ""
-    yield Check("service", "warning" if lacking else "ok", ", ".join(parts), advice)
+    yield Check(name, "warning" if lacking else "ok", ", ".join(parts), advice)

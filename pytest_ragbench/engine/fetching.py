@@ -258,7 +258,7 @@ class Fetcher:
         return CountingSender(
             call,
             self._coordinator,
-            self._limits.get(call.provider, _DEFAULT_LIMITS),
+            self._limits_of(call.provider),
             partial(self._price, call.provider),
             size=size,
             sleep=self._sleep,
@@ -266,6 +266,11 @@ class Fetcher:
             urgent=not looking_ahead.get(),
             under_way=self._under_way,
         )
+
+    def _limits_of(self, provider: str) -> Limits:
+        """Its own, or, of one of several (``rag:small``), those of their kind."""
+        of_kind = self._limits.get(provider.partition(":")[0], _DEFAULT_LIMITS)
+        return self._limits.get(provider, of_kind)
 
     def _handed_over(self, call: Call, usage: Usage) -> Usage:
         """What another worker's guess took, put down to the test that it was made for; the run's sums have

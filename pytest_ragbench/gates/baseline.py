@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pytest_ragbench.gates.observations import NOT_MEASURED, NOT_REACHED, Key, Observations, Sample
+from pytest_ragbench.gates.observations import NOT_MEASURED, NOT_REACHED, Key, Observations, Sample, by_system
 from pytest_ragbench.gates.rules import Rule, ScaleOf, registered_scale
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import ComparisonRecord, MetricComparison, MovedRecord, RunReport
@@ -28,13 +28,30 @@ class Baseline:
     preflight: str | None = None
     """What the judge said of the anchors, as a fingerprint; None where there were none."""
     name: str = "this run"
+    systems: Mapping[str | None, Observations] = field(default_factory=dict)
+    """In a run of several systems, what each of them came to; ``observed`` is then of all of them."""
+
+    def of(self, system: str | None) -> Baseline | None:
+        """What a system is held against: itself. None where it was not part of that run."""
+        if not self.systems:
+            return self if system is None else None
+        observed = self.systems.get(system)
+        return None if observed is None else replace(self, observed=observed, systems={})
+
+    def lacks(self, system: str | None) -> str:
+        """Why there is nothing to hold a system against."""
+        has = ", ".join(name for name in self.systems if name) or "no system by name"
+        return f"{self.name} is of {has}, and not of {system or 'a run of one system'}"
 
 
 def baseline_of(report: RunReport, *, name: str) -> Baseline:
     """The baseline in a report that has been read."""
-    observed = Observations((*report.results, *report.missing))
+    results = (*report.results, *report.missing)
+    systems = by_system(results)
     preflight = report.preflight.fingerprint if report.preflight else None
-    return Baseline(observed, report.run.prompts, preflight, name)
+    return Baseline(
+        Observations(results), report.run.prompts, preflight, name, systems if set(systems) - {None} else {}
+    )
 
 
 def scales_of(*runs: Observations) -> ScaleOf:
@@ -83,6 +100,8 @@ class Comparison:
     broken: tuple[str, ...] = ()
     """Questions that met the threshold of their test, and don't now."""
     mended: tuple[str, ...] = ()
+    system: str | None = None
+    """The one of several systems, in both runs."""
 
     @property
     def mean(self) -> float:
@@ -141,7 +160,8 @@ class Comparison:
 
     def lines(self) -> Iterator[str]:
         """What a person wants to see: the difference, what moved most, what broke and what was mended."""
-        yield f"{self.metric}: {self.said}" + (f"; {self.chance}" if self.chance else "")
+        name = f"{self.system}: {self.metric}" if self.system else self.metric
+        yield f"{name}: {self.said}" + (f"; {self.chance}" if self.chance else "")
         for text in (*self.differences, *self.notes):
             yield f"  {text}"
         for name, old, new in self.moved():
@@ -168,7 +188,11 @@ class Comparison:
     def metric_record(self) -> MetricComparison:
         """The same, with the name of the metric."""
         told = self.record()
-        return MetricComparison(metric=self.metric, **{name: getattr(told, name) for name in told.__slots__})
+        return MetricComparison(
+            metric=self.metric,
+            system=self.system,
+            **{name: getattr(told, name) for name in told.__slots__},
+        )
 
 
 def compare_all(new: Baseline, old: Baseline, *, max_unpaired: float = MAX_UNPAIRED) -> list[Comparison]:

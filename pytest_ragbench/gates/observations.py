@@ -396,6 +396,14 @@ class Observations:
                 return entry is not None and any(value in entry.test for value in values)
 
 
+def by_system(results: Iterable[TestRecord]) -> dict[str | None, Observations]:
+    """The observations of each system that results name, apart from those of tests that ask none by name (None)."""
+    found: dict[str | None, Observations] = {}
+    for result in results:
+        found.setdefault(result.system, Observations()).add(result)
+    return found
+
+
 def _tier(metric: str) -> str:
     """Of a metric that has no score in the run; empty where it isn't registered."""
     from pytest_ragbench.metrics.registry import find

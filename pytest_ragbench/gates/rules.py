@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_ragbench.model.errors import UsageError
@@ -71,6 +71,12 @@ class Rule:
     threshold: Threshold | None = None
     confidence: float = CONFIDENCE
     margin: float = 0.0
+    system: str | None = None
+    """The one of several systems that it is decided for."""
+
+    def for_system(self, name: str) -> Rule:
+        """The same rule for one system of several, which its text names first."""
+        return replace(self, text=f"{name}: {self.text}", system=name)
 
     @property
     def higher(self) -> bool:

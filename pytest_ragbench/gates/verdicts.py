@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +52,7 @@ class Verdict:
         return GateRecord(
             gate=rule.text,
             metric=rule.quantity,
+            system=rule.system,
             subset={name: tuple(values) for name, values in rule.subset},
             rule=rule.kind,
             statistic=rule.statistic,
@@ -123,6 +124,8 @@ class Conditions:
     complete: bool = True
     """False where results were lost or the run ended early."""
     baseline: Baseline | None = None
+    no_baseline: str = "there is no baseline to compare with: give --ragbench-baseline FILE or a branch"
+    """Why ``baseline`` is None."""
     new: Baseline | None = None
     """This run, as the baseline of a later one."""
     not_chosen: tuple[str, ...] = ()
@@ -133,9 +136,14 @@ def evaluate(
     rules: Sequence[Rule], observed: Observations, conditions: Conditions | None = None
 ) -> list[Verdict]:
     """One verdict a rule, in their order; Holm's correction is across the regression rules."""
-    conditions = conditions or Conditions()
-    verdicts = [_verdict(rule, observed, conditions) for rule in rules]
-    return _corrected(verdicts)
+    return evaluate_each([(rules, observed, conditions or Conditions())])
+
+
+def evaluate_each(parts: Iterable[tuple[Sequence[Rule], Observations, Conditions]]) -> list[Verdict]:
+    """The same for several systems, each with its own rules; Holm's correction is across all of them."""
+    return _corrected(
+        [_verdict(rule, observed, conditions) for rules, observed, conditions in parts for rule in rules]
+    )
 
 
 def _verdict(rule: Rule, observed: Observations, conditions: Conditions) -> Verdict:
@@ -367,7 +375,7 @@ def _paired(rule: Rule, sample: Sample, observed: Observations, conditions: Cond
     counts: dict[str, Any] = {"n_scored": sample.n_scored, "n_total": sample.n_total}
     value = _value(rule, sample) if sample.values else None
     if conditions.baseline is None:
-        reason = "there is no baseline to compare with: give --ragbench-baseline FILE or a branch"
+        reason = conditions.no_baseline
         return Verdict(rule, "UNDECIDED", reason, broken=True, value=value, **counts)
     new = conditions.new or Baseline(observed)
     found = compare(rule, new, conditions.baseline, max_unpaired=conditions.max_unpaired)

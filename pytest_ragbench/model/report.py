@@ -11,7 +11,7 @@ it. Pydantic validates what comes from a file or from another process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +49,8 @@ class RunInfo(Part):
     """judge, embedder, service and store, in words"""
     sources: tuple[str, ...] = ()
     """files and options that the settings come from"""
+    systems: tuple[str, ...] = ()
+    """of a run that asks several systems: their names, as they were given"""
     git: GitRecord | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
     """task of the judge to version and fingerprint of its prompt"""
@@ -59,12 +61,19 @@ class RunInfo(Part):
     shards: tuple[str, ...] = ()
     """of a merged report: the files it was made from"""
 
+    def in_order(self, names: Iterable[str | None]) -> list[str | None]:
+        """Names of systems as they were given, then others by name: workers report in any order."""
+        places = {name: place for place, name in enumerate(self.systems)}
+        return sorted(names, key=lambda name: (places.get(name or "", len(places)), name or ""))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary(Part):
     """One metric over the run."""
 
     metric: str
+    system: str | None = None
+    """the one of several that it is about"""
     tier: str
     mean: float | None = None
     min: float | None = None
@@ -170,6 +179,8 @@ class MetricComparison(ComparisonRecord):
     """One metric against the baseline."""
 
     metric: str
+    system: str | None = None
+    """the one of several that it is about"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +190,8 @@ class GateRecord(Part):
     gate: str
     """as it is written: `faithfulness[lang=ru] >= 0.85`"""
     metric: str
+    system: str | None = None
+    """the one of several that it was decided for; `gate` begins with it"""
     subset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """name to values"""
     rule: str = ""

@@ -230,6 +230,8 @@ class TestRecord(Part):
     """seconds of the test's call phase"""
     question_id: str | None = None
     """id of the question that the test is about"""
+    system: str | None = None
+    """name of the retriever that was asked, in a run of several"""
     samples: tuple[SampleRecord, ...] = ()
     """what was asked and answered"""
     questions: tuple[QuestionRecord, ...] = ()

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ragbench.clean import counted
 from pytest_ragbench.config_files import Folders, agree, asks_metrics, disagreement
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.plugin.collected import collected_of
+from pytest_ragbench.plugin.collecting import asks_systems
 from pytest_ragbench.plugin.gating import check_gates, has_gates
 from pytest_ragbench.plugin.state import RunState
 
@@ -27,7 +29,7 @@ def check_configuration(config: pytest.Config, state: RunState, items: Sequence[
         There are such tests. (In a worker, which can't end the run, they say it.)
     """
     asks = collected_of(config).asks
-    why = _configured_elsewhere(state, items, asks)
+    why = _configured_elsewhere(state, items, asks) or _asks_no_system(state, items)
     if not why and has_gates(config, state) and any(map(asks, items)):
         why = check_gates(config, state)
     if not why and state.is_loaded and state.settings.metrics and any(map(asks, items)):
@@ -47,6 +49,24 @@ def _check_metrics(state: RunState) -> str:
     except RagbenchError as error:
         return str(error)
     return ""
+
+
+def _asks_no_system(state: RunState, items: Sequence[pytest.Item]) -> str:
+    """Where several systems were to be asked, and each test brings a retriever of its own."""
+    asking = [item for item in items if "retriever" in getattr(item, "fixturenames", ())]
+    if not asking or not state.is_loaded or not state.systems:
+        return ""
+    others = [item for item in asking if not asks_systems(item)]
+    if not others:
+        return ""
+    said = f"{counted(len(others), 'test')} such as {others[0].nodeid}"
+    systems = ", ".join(state.systems)
+    if len(others) < len(asking):
+        state.warn(f"{said} ask a retriever of their own, and none of {systems}")
+        return ""
+    return (
+        f"none of {systems} would be asked: {said} have a retriever of their own (a fixture or a parameter)"
+    )
 
 
 def _configured_elsewhere(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragbench.clean import clean
 from pytest_ragbench.model.errors import RagbenchError
 from pytest_ragbench.model.samples import Question, RagSample
 from pytest_ragbench.model.scores import plain
@@ -143,6 +144,15 @@ def collected_of(config: pytest.Config) -> CollectedTests:
     return found
 
 
+def system_of(item: pytest.Item) -> str | None:
+    """The name of the system that a test asks, where the run, the test's file or its author names several."""
+    chosen = getattr(getattr(item, "callspec", None), "params", {}).get("retriever")
+    if isinstance(chosen, str):  # the address alone: a query may hold a key
+        return clean(chosen.partition("?")[0])
+    name = getattr(chosen, "name", None) or getattr(chosen, "__name__", None)
+    return (clean(name) or None) if isinstance(name, str) else None
+
+
 def has_questions(item: pytest.Item) -> bool:
     """Whether a test uses our fixtures."""
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
@@ -162,6 +172,7 @@ def not_run(item: pytest.Item, outcome: Outcome) -> TestRecord:
     questions = questions_asked(item)
     return TestRecord(
         test=plain(item.nodeid),
+        system=system_of(item),
         outcome=outcome,
         question_id=plain(questions[0].id) if len(questions) == 1 else None,
         questions=tuple(question_record(each) for each in questions),

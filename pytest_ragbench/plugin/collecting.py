@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ MARKER_HELP = (
     "relative to the test file."
 )
 
+_OF_QUESTIONS = {"rag_question", "rag_sample", "rag_session", "rag_conversation"}
 _LOADED = pytest.StashKey[dict[Any, list[Question]]]()
 
 # Marks that mean something to pytest or a plugin: no tag of a question may be called so.
@@ -59,9 +60,17 @@ class _Readable(bytes):
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """One test for each question, where the test wants one and is not parametrised by its author."""
+    """One test for each system of the run, and for each question, where the test wants one and is not parametrised
+    by its author.
+    """
+    if asks_systems(metafunc.definition):
+        systems = state_of(metafunc.config).systems
+        # By way of the fixture, so that a test that uses it finds a retriever, not what one is made from.
+        metafunc.parametrize(
+            "retriever", list(systems.values()), ids=[ReadableId(name) for name in systems], indirect=True
+        )
     wanted = next((name for name in ("rag_session", "rag_question") if name in metafunc.fixturenames), None)
-    if wanted is None or _parametrized(metafunc.definition):
+    if wanted is None or _parametrized(metafunc.definition, _OF_QUESTIONS):
         return
     state = state_of(metafunc.config)
     try:
@@ -75,12 +84,22 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(wanted, params)
 
 
-def _parametrized(definition: pytest.Item) -> bool:
+def asks_systems(item: pytest.Item) -> bool:
+    """Whether a test is run once for each system of the run: it asks one, and not one of its author's choice."""
+    if "retriever" not in getattr(item, "fixturenames", ()) or not state_of(item.config).systems:
+        return False
+    definitions = item._fixtureinfo.name2fixturedefs.get("retriever")  # type: ignore[attr-defined]
+    is_ours = bool(definitions) and definitions[-1].func.__module__ == "pytest_ragbench.plugin.fixtures"
+    return is_ours and not _parametrized(item, {"retriever"})
+
+
+def _parametrized(definition: pytest.Item, wanted: Set[str]) -> bool:
+    """Whether a mark of its author's gives one of these arguments."""
     for mark in definition.iter_markers("parametrize"):
         names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
         if isinstance(names, str):
             names = [name.strip() for name in names.split(",")]
-        if {"rag_question", "rag_sample", "rag_session", "rag_conversation"} & set(names):
+        if wanted & set(names):
             return True
     return False
 

@@ -64,7 +64,8 @@ def retriever(request: pytest.FixtureRequest) -> Any:
     return `{"answer": ..., "contexts": [...]}` or a RagSample.
     """
     __tracebackhide__ = True
-    return request.config.stash[STATE].coerce("retriever", None)
+    # In a run of several systems, one of them.
+    return request.config.stash[STATE].coerce("retriever", getattr(request, "param", None))
 
 
 @pytest.fixture

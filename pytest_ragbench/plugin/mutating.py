@@ -67,7 +67,11 @@ class WorseAnswers:
     def finish(self, run: RunReport) -> None:
         """The gates have decided: each is asked again what it says of worse answers."""
         gates = self._gates
-        grounds = (gates.rules, gates.observed, gates.conditions) if gates is not None else ()
+        observed = gates.observed if gates is not None else None
+        # Trials don't tell which of several systems gave the answer, so that no gate can be asked of one.
+        grounds = (
+            (gates.rules, observed, gates.conditions) if gates is not None and observed is not None else ()
+        )
         self._found = run.mutations = outcome(self._trials, *grounds)
 
     def lines(self, columns: int) -> list[str]:

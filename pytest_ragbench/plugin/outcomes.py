@@ -26,6 +26,7 @@ from pytest_ragbench.plugin.collected import (
     has_questions,
     metrics_asked,
     questions_asked,
+    system_of,
 )
 from pytest_ragbench.plugin.state import RESULTS, STATE
 
@@ -164,6 +165,7 @@ def label(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestRepo
         metrics = metrics_asked(item) if fails and asks else ()
         record = record_of(
             item, report, error, kind, results, reply_limit=limit, collected=collected, metrics=metrics,
+            system=system_of(item),
             prompts=bool(item.config.getoption("ragbench_otel")),
         )  # fmt: skip
         for earlier in item.stash.get(_EARLIER, ()):

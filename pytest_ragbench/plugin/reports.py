@@ -182,6 +182,7 @@ def run_info(config: pytest.Config, state: RunState, started: float) -> RunInfo:
         python=platform.python_version(),
         platform=sys.platform,
         settings=state.describe(),
+        systems=tuple(state.systems),
         sources=tuple(clean(name) for name in state.settings.sources),
         git=revision(config.invocation_params.dir),
         prompts=prompt_versions(),

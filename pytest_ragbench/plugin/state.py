@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from pytest_ragbench.plugin.options import given_settings
 if TYPE_CHECKING:
     from pytest_ragbench.engine import Engine
     from pytest_ragbench.engine.wire import Address
+    from pytest_ragbench.model.retrievers import NamedRetriever
     from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.plugin.mutating import PassedAnswers
     from pytest_ragbench.plugin.reception import Reception
@@ -135,6 +136,17 @@ class RunState:
         # The fixtures of --setup-only ask the service all the same.
         return settings if self.runs_tests else settings.model_copy(update={"record": None})
 
+    @cached_property
+    def systems(self) -> Mapping[str, NamedRetriever]:
+        """By name those that each question is asked; empty in a run of one system."""
+        if not self.is_configured:
+            return {}
+        from pytest_ragbench.model.retrievers import NamedRetriever
+        from pytest_ragbench.settings import systems_of
+
+        # Made once: pytest tells parameters apart by their identity.
+        return {name: NamedRetriever(name, spec) for name, spec in systems_of(self.settings).items()}
+
     def _environ(self) -> dict[str, str]:
         """On another host, what the controller's variables say of ragbench holds where there are none."""
         return {**((self._worker or {}).get("ragbench_environ") or {}), **os.environ}
@@ -184,7 +196,9 @@ class RunState:
 
     def asks_service(self, items: Iterable[pytest.Item]) -> bool:
         """Whether there are tests that ask the configured service, and they will be run."""
-        if not self.runs_tests or self._settings is None or not self._settings.rag.url:
+        if not self.runs_tests or self._settings is None:
+            return False
+        if not self._settings.rag.url and not self._settings.rag.retrievers:
             return False
         return any("retriever" in getattr(item, "fixturenames", ()) for item in items)
 
@@ -329,7 +343,10 @@ class RunState:
             f"judge{'s' * (len(judges) > 1)} {', '.join(judges) or self._judge_name()}",
             f"embedder{'s' * (len(embedders) > 1)} {', '.join(embedders) or settings.embedder or 'local'}",
         ]
-        parts += [f"service {_shown(settings.rag.url)}"] if settings.rag.url else []
+        if self.systems:
+            parts.append(f"retrievers {', '.join(self.systems)}")
+        elif settings.rag.url:
+            parts.append(f"service {_shown(settings.rag.url)}")
         parts.append(f"store {shown}")
         parts += [f"replayed from {settings.replay}"] if settings.replay else []
         return clean(", ".join(parts))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.plugin.mutating import WorseAnswers
     from pytest_ragbench.plugin.outages import Outages
     from pytest_ragbench.report.kept import KeptResults
+    from pytest_ragbench.report.matrix import Matrix
     from pytest_ragbench.report.totals import Totals
 
 EXIT_UNSCORED = 8
@@ -84,6 +85,7 @@ class RunResults:
         self._totals: Totals | None = None
         self._worse: WorseAnswers | None = None
         self._kept: KeptResults | None = None
+        self._matrix: Matrix | None = None
         self._missing = Missing()
         self._subtests = Subtests()
         self._outages: Outages | None = None
@@ -130,9 +132,7 @@ class RunResults:
         if self._reports is not None:
             self._reports.open()
             if self._reports and self._reports.need_whole_run:
-                from pytest_ragbench.report.kept import KeptResults
-
-                self._kept = KeptResults()
+                self._kept = _new_kept()
 
     def told(self, collected: Sequence[Mapping[str, Any]]) -> None:
         """By a worker: the tests that it has collected."""
@@ -168,6 +168,8 @@ class RunResults:
         for record in self._subtests.records(report, outcome.record):
             self._totals = self._totals or _new_totals()
             self._missing.add(record)
+            if record.system is not None and self._kept is None:  # for the matrix
+                self._kept = _new_kept()
             if record.kind in _OUTAGES and record.message:
                 self._see_outage(report, record.message)
             for consumer in self._consumers():
@@ -250,6 +252,7 @@ class RunResults:
         ):  # of thousands of results none is garbage
             for consumer in self._consumers():
                 consumer.finish(run)
+        self._matrix = self._side_by_side(run)
         session.exitstatus = run.exit_code if run.exit_code is not None else session.exitstatus
         lost_report = self._reports is not None and self._reports.incomplete
         if lost_report and session.exitstatus == pytest.ExitCode.OK:
@@ -258,6 +261,20 @@ class RunResults:
             )  # who reads the report must not find a green run
         for text in (*run.warnings, *(self._reports.warnings if self._reports is not None else ())):
             self._warn(text)
+
+    def _side_by_side(self, run: RunReport) -> Matrix | None:
+        """The systems of the run; None where there are not several."""
+        if self._kept is None:
+            return None
+        from pytest_ragbench.report.matrix import matrix_of
+        from pytest_ragbench.report.systems import systems_in
+
+        systems = systems_in(run)
+        try:
+            return matrix_of(list(systems.items())) if len(systems) > 1 else None
+        except RagbenchError as error:
+            self._notes.append(f"{', '.join(systems)} side by side: {error}")
+            return None
 
     def _report(self, exit_code: int) -> RunReport:
         """What is known of the run before its consumers fill in the rest."""
@@ -306,7 +323,7 @@ class RunResults:
             return self._reports.info
         if self._gates is not None:  # which look at the prompts
             return run_info(self.config, self.state, self._started)
-        return RunInfo(id=self.state.run_id, started=self._started)
+        return RunInfo(id=self.state.run_id, started=self._started, systems=tuple(self.state.systems))
 
     @cached_property
     def lost(self) -> Set[str]:
@@ -353,6 +370,8 @@ class RunResults:
             terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])
         if self._totals is not None:
             terminal.show_opinions(out, self._totals.opinions)
+        if self._matrix is not None:
+            terminal.show_matrix(out, self._matrix)
         if self._gates is not None:
             terminal.show_gates(out, self._gates)
         if self._worse is not None:
@@ -363,6 +382,12 @@ def _new_totals() -> Totals:
     from pytest_ragbench.report.totals import Totals
 
     return Totals()
+
+
+def _new_kept() -> KeptResults:
+    from pytest_ragbench.report.kept import KeptResults
+
+    return KeptResults()
 
 
 _MOST_LOST = 10

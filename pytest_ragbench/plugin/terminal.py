@@ -16,6 +16,7 @@ from pytest_ragbench.report.usage import call_lines
 if TYPE_CHECKING:
     from pytest_ragbench.gates.deciding import RunGates
     from pytest_ragbench.plugin.mutating import WorseAnswers
+    from pytest_ragbench.report.matrix import Matrix
     from pytest_ragbench.report.opinions import Opinions
 
 _COLOURS = {"excellent": {"green": True}, "good": {"green": True}, "attention": {"yellow": True}}
@@ -67,6 +68,21 @@ def show_evidence(out: pytest.TerminalReporter, evidence: Sequence[tuple[str, st
         for line in text.splitlines():
             for part in wrapped(line, out._tw.fullwidth, 13 if line.startswith("  ") else 2):
                 out.line(part)
+
+
+_DIFFERING = 3
+"""Questions that are listed; the page has all."""
+
+
+def show_matrix(out: pytest.TerminalReporter, matrix: Matrix) -> None:
+    """The systems of one run side by side."""
+    if out.verbosity < -1:
+        return
+    from pytest_ragbench.report.matrix_text import matrix_lines
+
+    out.section("systems side by side")
+    for line in matrix_lines(matrix, out._tw.fullwidth, _DIFFERING, "--ragbench-report matrix=matrix.html"):
+        out.line(line)
 
 
 _VERDICTS = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNDECIDED": {"yellow": True}}

@@ -154,6 +154,10 @@ def _is_set_up(item: pytest.Item, definition: Any, current: pytest.Item) -> bool
     result = definition.cached_result
     if result is None or result[2] is not None:
         return False
+    # What is made from the retriever is made anew for the next system, which it may start.
+    other = _params(item).get("retriever") is not _params(current).get("retriever")
+    if other and _needs(item, definition, "retriever"):
+        return False
     # The instance that is set up is that of the current test's module or class.
     return definition.scope == "session" or (
         item.path == current.path and getattr(item, "cls", None) is getattr(current, "cls", None)
@@ -161,7 +165,7 @@ def _is_set_up(item: pytest.Item, definition: Any, current: pytest.Item) -> bool
 
 
 def fixture_value(item: pytest.Item, kind: str) -> Any:
-    """What the fixture returns to this test; None for our own, which is made from the settings."""
+    """What the fixture returns to this test, or, for our own, what it is made from; None: from the settings."""
     params = _params(item)
     definition = definition_of(item, kind)
     if definition is None:
@@ -169,7 +173,7 @@ def fixture_value(item: pytest.Item, kind: str) -> Any:
     if _is_parameter(item, kind, definition):
         return params[kind]
     if not _is_users(item, kind, definition):
-        return None
+        return params.get(kind) if kind == "retriever" else None  # one of the run's systems
     if definition.scope != "session" or definition.params:
         return EVER
     result = definition.cached_result

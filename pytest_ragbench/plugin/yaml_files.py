@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ragbench.model.errors import RagbenchError
+from pytest_ragbench.model.retrievers import NamedRetriever
 from pytest_ragbench.model.samples import Question
 from pytest_ragbench.plan.model import Ask, Plan
 from pytest_ragbench.plugin.collecting import check_mark
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 SUFFIXES = (".rag.yaml", ".rag.yml")
-_SPECS = pytest.StashKey[dict[str, Any]]()
+_SPECS = pytest.StashKey[dict[tuple[str, str, str], Any]]()
 
 
 class RagYamlFile(pytest.Module):
@@ -120,7 +121,10 @@ def _marks(case: Case, config: pytest.Config) -> Iterable[pytest.Mark]:
         if specs:
             # The same object for the same spec, so that it is made into a retriever once.
             known = config.stash.setdefault(_SPECS, {})
-            values = [known.setdefault(repr(spec), spec) for spec in specs.values()]
+            values = [
+                known.setdefault((kind, name, repr(spec)), _named(kind, name, spec, config))
+                for name, spec in specs.items()
+            ]
             yield mark.parametrize(kind, values, ids=[name or kind for name in specs]).mark
     for tag in test.tags:
         yield check_mark(tag, f"{case.name}", config).mark
@@ -130,3 +134,12 @@ def _marks(case: Case, config: pytest.Config) -> Iterable[pytest.Mark]:
         yield mark.skip(reason=test.skip).mark
     if test.xfail is not None:
         yield mark.xfail(reason=test.xfail).mark
+
+
+def _named(kind: str, name: str, spec: Any, config: pytest.Config) -> Any:
+    """A retriever with its name, by which reports tell several apart."""
+    if kind != "retriever":
+        return spec
+    if not name and isinstance(spec, str) and spec in state_of(config).settings.retrievers:
+        name = spec
+    return NamedRetriever(name, spec)

@@ -34,6 +34,9 @@ class CallableRetriever:
     (:mod:`~pytest_ragbench.rag.trace_context`). Answers are not kept, since nothing tells when the function changes.
     """
 
+    provider: str = "rag"
+    """As of an :class:`~pytest_ragbench.rag.HttpRetriever`."""
+
     def __init__(
         self,
         function: Callable[[str], Answer | Awaitable[Answer]],
@@ -79,7 +82,7 @@ class CallableRetriever:
 
         call = Call(
             kind="rag",
-            provider="rag",
+            provider=self.provider,
             adapter="function",
             config=None,
             body=question.question,

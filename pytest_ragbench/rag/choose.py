@@ -11,12 +11,14 @@ from pydantic import ValidationError
 from pytest_ragbench.extensions import imported
 from pytest_ragbench.http.endpoints import auth_of, deployment_url
 from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.retrievers import NamedRetriever
 from pytest_ragbench.providers import Spec, maker, spec_of
 from pytest_ragbench.rag.base import Retriever
 from pytest_ragbench.rag.callables import CallableRetriever
-from pytest_ragbench.rag.http import http_retriever
+from pytest_ragbench.rag.http import HttpRetriever, http_retriever
 from pytest_ragbench.rag.stacks import adapted
-from pytest_ragbench.settings import RagSettings, Settings
+from pytest_ragbench.secrets import masked_url
+from pytest_ragbench.settings import RagSettings, ServiceSettings, Settings
 
 if TYPE_CHECKING:
     from pytest_ragbench.engine.core import Engine
@@ -37,9 +39,10 @@ def retriever_from(
     value
         A retriever; a function of the question; an object of LangChain, LlamaIndex or Haystack (see
         :func:`~pytest_ragbench.rag.stacks.adapted`); keys of ``[rag]`` that differ from the configured ones; or one
-        of these lines: the URL of a service, ``"asgi:MODULE:APP"``, ``"chat:PROVIDER:MODEL"`` for an
-        OpenAI-compatible chat endpoint that returns contexts, ``"command:..."``, what another package brings
-        (:mod:`pytest_ragbench.providers`), ``"MODULE:OBJECT"`` for an object of the first kinds.
+        of these lines: a name of ``[retrievers]``, the URL of a service, ``"asgi:MODULE:APP"``,
+        ``"chat:PROVIDER:MODEL"`` for an OpenAI-compatible chat endpoint that returns contexts, ``"command:..."``,
+        what another package brings (:mod:`pytest_ragbench.providers`), ``"MODULE:OBJECT"`` for an object of the
+        first kinds.
     settings
         The keys of ``rag`` hold for all services.
 
@@ -51,8 +54,15 @@ def retriever_from(
     settings = settings or Settings()
     if isinstance(value, str):
         return _named(value, engine, settings, environ)
+    if isinstance(value, NamedRetriever):
+        made = retriever_from(value.spec, engine, settings, environ)
+        if value.name and isinstance(made, (HttpRetriever, CallableRetriever)):
+            made.provider = f"{made.provider}:{value.name}"
+        return made
+    if isinstance(value, ServiceSettings):
+        value = value.model_dump(exclude_unset=True)
     if isinstance(value, Mapping):
-        return _service({**_given(settings.rag), **value}, f"retriever {dict(value)!r}", engine, settings)
+        return _service({**_given(settings.rag), **value}, _shown(value), engine, settings)
     if isinstance(value, type):
         raise UsageError(f"the retriever is the class {value.__name__}; give an instance of it")
     stack = adapted(value)
@@ -70,6 +80,11 @@ def retriever_from(
 
 
 def _named(text: str, engine: Engine, settings: Settings, environ: Mapping[str, str]) -> Retriever:
+    if text in settings.retrievers:
+        # One that names itself is looked up once.
+        others = {name: keys for name, keys in settings.retrievers.items() if name != text}
+        rest = settings.model_copy(update={"retrievers": others})
+        return retriever_from(settings.retrievers[text], engine, rest, environ)
     if text.startswith(("http://", "https://")):
         return _service({**_given(settings.rag), "url": text}, f"retriever {text!r}", engine, settings)
     spec = spec_of(text, engine, settings, environ)
@@ -113,7 +128,13 @@ def chat_retriever(spec: Spec) -> Retriever:
 
 def _given(rag: RagSettings) -> dict[str, Any]:
     """The configured keys, without a retriever: that is what is being made."""
-    return {name: value for name, value in rag.model_dump(exclude_unset=True).items() if name != "retriever"}
+    given = rag.model_dump(exclude_unset=True)
+    return {name: value for name, value in given.items() if name not in ("retriever", "retrievers")}
+
+
+def _shown(keys: Mapping[str, Any]) -> str:
+    """Without headers and body, which may hold a key."""
+    return f"retriever {masked_url(str(keys.get('retriever') or keys.get('url') or sorted(keys)))!r}"
 
 
 def _service(keys: dict[str, Any], where: str, engine: Engine, settings: Settings) -> Retriever:

@@ -92,6 +92,8 @@ class HttpRetriever:
 
     shared: ClassVar[bool] = True
     """Replies are kept by the engine, for all workers: asking ahead of a test makes no call twice."""
+    provider: str = "rag"
+    """Whose call slots and pace are used, and who is given up when it is down: of several systems each its own."""
 
     def __init__(self, settings: RagSettings, engine: Engine, headers: Headers) -> None:
         self._target = target_of(settings)
@@ -129,7 +131,7 @@ class HttpRetriever:
         earlier = [turn.question for turn in turns_before(question)] if session is not None else []
         call = Call(
             kind="rag",
-            provider="rag",
+            provider=self.provider,
             adapter="rag",
             config=self._service,
             body=sending,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_ragbench.metrics.registry import TIERS
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.model.thresholds import Scale
-from pytest_ragbench.report.summary import Row, Summary
+from pytest_ragbench.report.summary import Row, Summary, of_system
 from pytest_ragbench.statistics.bounds import TWO_SIDED, mean_bounds
 
 BUCKETS = 10
@@ -28,6 +28,8 @@ class Figure:
     """One metric over the run. ``low`` and ``high`` are the ends of the axis that it is shown on."""
 
     metric: str
+    name: str
+    """The metric, and whose it is in a run of several systems."""
     tier: str
     mean: float | None
     interval: Interval | None
@@ -68,15 +70,16 @@ def figures(report: RunReport) -> list[Figure]:
     for result in report.results:
         summary.add(result)
         for score in result.scores:
+            name = of_system(score.metric, result.system)
             if score.value is None:
                 continue
             # Of a set only the mean is at hand, so it has no place in a histogram.
             if result.sample_of(score) is None and "n_scored" in score.details:
-                sets.add(score.metric)
+                sets.add(name)
             else:
-                values.setdefault(score.metric, []).append(score.value)
+                values.setdefault(name, []).append(score.value)
     return [
-        _figure(row, values.get(row.metric, []), has_sets=row.metric in sets)
+        _figure(row, values.get(row.name, []), has_sets=row.name in sets)
         for row in summary.ordered_rows(TIERS)
     ]
 
@@ -91,6 +94,7 @@ def _figure(row: Row, values: list[float], *, has_sets: bool) -> Figure:
         high = max(low + 1.0, row.most or 0.0)
     return Figure(
         metric=row.metric,
+        name=row.name,
         tier=row.tier,
         mean=row.mean,
         # An interval over the other scores alone would not be that of the mean shown.

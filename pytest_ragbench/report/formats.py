@@ -22,6 +22,7 @@ BUILT_IN = {
     "json": "pytest_ragbench.report.json_report:JsonReport",
     "csv": "pytest_ragbench.report.csv_export:CsvReport",
     "html": "pytest_ragbench.report.html:HtmlReport",
+    "matrix": "pytest_ragbench.report.html.matrix:MatrixReport",
     "markdown": "pytest_ragbench.report.markdown:MarkdownReport",
     "history": "pytest_ragbench.report.history:HistoryReport",
     "github": "pytest_ragbench.report.github:GithubSummary",

@@ -281,6 +281,7 @@ def _scores(results: Sequence[TestRecord]) -> list[dict[str, Any]]:
             "outcome": result.outcome,
             "kind": result.kind,
             "question_id": result.question_id,
+            "system": result.system,
             "metrics": list(result.metrics),
             "samples": [asked(sample) for sample in result.samples],
             "questions": [asked(question) for question in result.questions],

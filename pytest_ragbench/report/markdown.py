@@ -60,7 +60,7 @@ def markdown_report(report: RunReport) -> str:
         interval = f"{figure.interval.low:.3f} … {figure.interval.high:.3f}" if figure.interval else "–"
         missed = f"{figure.missed}/{figure.asserted}" if figure.asserted else "–"
         parts.append(
-            f"| {figure.tier.replace('_', ' ')} | {_text(figure.metric, 80)} | {_number(figure.mean)} | {interval} "
+            f"| {figure.tier.replace('_', ' ')} | {_text(figure.name, 80)} | {_number(figure.mean)} | {interval} "
             f"| {figure.scored}/{figure.total} | {missed} | {figure.band or '–'} |"
         )
     rows = rows_of(report)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pytest_ragbench.gates.baseline import Baseline, Comparison, baseline_of, compare, p_said, scales_of
-from pytest_ragbench.gates.observations import fingerprint
+from pytest_ragbench.gates.observations import Observations, fingerprint
 from pytest_ragbench.gates.rules import Rule
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
@@ -177,7 +177,9 @@ def matrix_of(runs: Sequence[tuple[str, RunReport]], metrics: Sequence[str] = ()
     rules = {metric: _rule(metric, sides) for metric in chosen}
     values = [{metric: _values(side, rule) for metric, rule in rules.items()} for side in sides]
     return Matrix(
-        systems=tuple(_system(name, report) for name, report in runs),
+        systems=tuple(
+            _system(name, report, side.observed) for (name, report), side in zip(runs, sides, strict=True)
+        ),
         contests=tuple(
             _contest(rule, sides, [each[metric] for each in values]) for metric, rule in rules.items()
         ),
@@ -244,10 +246,12 @@ def _two_sided(compared: Comparison) -> float | None:
     return min(1.0, 2 * min(compared.p, compared.p_better))
 
 
-def _system(name: str, report: RunReport) -> System:
+def _system(name: str, report: RunReport, observed: Observations) -> System:
     rows = rows_of(report)
-    calls = list(report.summary.calls.values()) if report.summary else []
-    costs = [entry.cost for entry in calls if entry.calls]
+    if report.summary is not None:
+        costs = [entry.cost for entry in report.summary.calls.values() if entry.calls]
+    else:  # one system of a run, whose sums are of all: what its scores took
+        costs = [*observed.costs, *([None] if observed.unpriced else [])]
     latencies = sorted(row.sample.latency for row in rows if row.sample.latency is not None)
     return System(
         name=name,

@@ -59,6 +59,7 @@ def record_of(
     prompts: bool = False,
     collected: Sequence[Any] = (),
     metrics: tuple[str, ...] = (),
+    system: str | None = None,
 ) -> TestRecord:
     """What a test found out.
 
@@ -72,6 +73,8 @@ def record_of(
         The questions that the test is about, where its fixtures may not have been set up.
     metrics
         Those that it asks for, where it may not have come to them.
+    system
+        The one that it asks, of several.
     """
     samples = list(
         {id(result.sample): result.sample for result in results if result.sample is not None}.values()
@@ -86,6 +89,7 @@ def record_of(
     question_id = getattr(question, "id", None) or (samples[0].id if samples else None)
     return TestRecord(
         test=plain(node.nodeid),
+        system=system,
         outcome=_outcome(report, kind),
         kind=kind,
         message=one_line(str(error).partition("\n")[0], 500) if error is not None and kind else None,

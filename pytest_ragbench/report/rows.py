@@ -18,6 +18,8 @@ class Row:
     """A question with one answer: what its tests came to, and all of its scores."""
 
     sample: SampleRecord
+    system: str | None = None
+    """Which of several answered so."""
     tests: list[TestRecord] = field(default_factory=list)
     scores: list[tuple[TestRecord, ScoreRecord]] = field(default_factory=list)
 
@@ -53,15 +55,16 @@ def rows_of(report: RunReport) -> list[Row]:
         for score in result.scores:
             scores.setdefault(score.sample, []).append(score)
         for place, sample in enumerate(result.samples):
-            key = (sample.id, sample.question, sample.answer, sample.contexts)
-            row = rows.setdefault(key, Row(sample))
+            key = (result.system, sample.id, sample.question, sample.answer, sample.contexts)
+            row = rows.setdefault(key, Row(sample, result.system))
             if own:
                 row.tests.append(result)
             row.scores += [(result, score) for score in scores.get(place, ())]
         if not result.samples and result.question_id is not None:  # nothing came back for it
             asked = [each.question for each in result.questions if each.id == result.question_id]
             sample = SampleRecord(id=result.question_id, question=(asked or [result.question_id])[0])
-            rows.setdefault((result.question_id, result.test), Row(sample)).tests.append(result)
+            row = rows.setdefault((result.question_id, result.test), Row(sample, result.system))
+            row.tests.append(result)
     return list(rows.values())
 
 

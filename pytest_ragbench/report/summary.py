@@ -40,6 +40,8 @@ class Row:
 
     metric: str
     tier: str
+    system: str | None = None
+    """The one of several that it is about."""
     sum: Fraction = field(default_factory=Fraction)
     """Exact: in whatever order results come (workers, shards), it is the same."""
     scored: int = 0
@@ -55,6 +57,11 @@ class Row:
     cost: float | None = None
     setup: SetupRecord | None = None
     """What the scores say of their range and direction, which may follow from an option."""
+
+    @property
+    def name(self) -> str:
+        """The metric, and whose it is."""
+        return of_system(self.metric, self.system)
 
     @property
     def mean(self) -> float | None:
@@ -99,6 +106,17 @@ class Row:
         self.most = high if self.most is None else max(self.most, high)
 
 
+def of_system(metric: str, system: str | None) -> str:
+    """``faithfulness``, or of one of several systems ``faithfulness (small)``."""
+    return f"{metric} ({system})" if system else metric
+
+
+def means_of(report: RunReport) -> dict[str, float]:
+    """The means that a report's summary has, by metric, of several systems by metric and system."""
+    summary = report.summary.metrics if report.summary else ()
+    return {of_system(each.metric, each.system): each.mean for each in summary if each.mean is not None}
+
+
 def known_metric(name: str) -> Metric | None:
     """The metric of that name, also where it is one grade of several; None for one that is not registered here."""
     from pytest_ragbench.metrics.registry import find
@@ -117,6 +135,7 @@ class Summary:
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
+        """By metric, of several systems by metric and system."""
         self.outcomes: Counter[str] = Counter()
         self.usage: dict[str, dict[str, Any]] = {}
         self.worst: list[Worst] = []
@@ -130,7 +149,8 @@ class Summary:
             self.worst = sorted([*self.worst, bad])[:WORST]
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
         for score in result.scores:
-            self.rows.setdefault(score.metric, Row(score.metric, score.tier)).add(score)
+            row = Row(score.metric, score.tier, result.system)
+            self.rows.setdefault(row.name, row).add(score)
             for names, told in ((self._judges, score.judge), (self._embedders, score.embedder)):
                 names.update(dict.fromkeys(told.split(", ") if told else ()))
 
@@ -169,12 +189,14 @@ class Summary:
     def ordered_rows(self, tiers: Sequence[str]) -> list[Row]:
         # Unknown tiers (of a newer version) go last instead of failing.
         rank = {tier: index for index, tier in enumerate(tiers)}
-        return sorted(self.rows.values(), key=lambda row: (rank.get(row.tier, len(rank)), row.metric))
+        return sorted(
+            self.rows.values(), key=lambda row: (rank.get(row.tier, len(rank)), row.metric, row.system or "")
+        )
 
     def bands(self) -> dict[str, str | None]:
         """The band of each metric's mean."""
         return {
-            row.metric: known.band(row.mean) if row.mean is not None and (known := row.known()) else None
+            row.name: known.band(row.mean) if row.mean is not None and (known := row.known()) else None
             for row in self.rows.values()
         }
 
@@ -187,6 +209,7 @@ class Summary:
             metrics=tuple(
                 MetricSummary(
                     metric=row.metric,
+                    system=row.system,
                     tier=row.tier,
                     mean=row.mean,
                     min=row.least,
@@ -197,7 +220,7 @@ class Summary:
                     calls=row.calls,
                     tokens=row.tokens,
                     cost=row.cost,
-                    band=bands.get(row.metric),
+                    band=bands.get(row.name),
                 )
                 for row in self.rows.values()
             ),
@@ -223,7 +246,7 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None], columns: int = 2
     for row in rows:
         line = [
             row.tier.replace("_", " ") if row.tier != tier else "",
-            row.metric,
+            row.name,
             # No -0.000: minus nothing is nothing.
             "-" if row.mean is None else f"{round(row.mean, 3) + 0.0:.3f}",
             "-" if row.least is None else f"{round(row.least, 3) + 0.0:.3f}",
@@ -231,7 +254,7 @@ def table(rows: Sequence[Row], bands: Mapping[str, str | None], columns: int = 2
             f"{row.missed}/{row.gated}" if row.gated else "-",
         ]
         line += [f"{row.tokens:,}"] * tokens + [dollars(row.cost)] * costs
-        cells.append([*line, bands.get(row.metric) or "-"])
+        cells.append([*line, bands.get(row.name) or "-"])
         tier = row.tier
     return aligned(cells, left=("tier", "metric", "band"), drop=_DROP, shrink="metric", columns=columns)
 
@@ -263,4 +286,5 @@ def worst_of(result: TestRecord) -> Worst | None:
     lacks = [score.shortfall for score in result.scores if score.passed is False]
     where = f"{sample.file}:{sample.line}" if sample.file and sample.line else ""
     named = f"[{sample.id}] " if sample.id else ""
+    named = f"{result.system}: {named}" if result.system else named
     return Worst(-sum(lacks) - len(lacks), f"{named}{sample.question}", result.message, where)

@@ -19,8 +19,10 @@ from pytest_ragbench.settings.model import (
     RecordedKind,
     ReplyMapping,
     RetrySettings,
+    ServiceSettings,
     Settings,
 )
+from pytest_ragbench.settings.systems import systems_of
 
 __all__ = [
     "BudgetSettings",
@@ -36,6 +38,8 @@ __all__ = [
     "RecordedKind",
     "ReplyMapping",
     "RetrySettings",
+    "ServiceSettings",
     "Settings",
     "load_settings",
+    "systems_of",
 ]

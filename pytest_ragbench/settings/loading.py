@@ -21,6 +21,7 @@ from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
 from pytest_ragbench.settings.keys import known_keys, read_text, type_at
 from pytest_ragbench.settings.model import Settings
+from pytest_ragbench.settings.systems import systems_of
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ def load_settings(
     except ValidationError as error:
         # Not chained: pydantic's message repeats the value, which may hold a key.
         raise UsageError(_explain(error, layers)) from None
+    try:
+        systems_of(settings)
+    except UsageError as error:
+        raise UsageError(f"{_place(('rag', 'retrievers'), layers)}: rag.retrievers: {error}") from None
     paths = [
         ("metrics", name, *key) for name, each in settings.metrics.items() for key in ((), *zip(each.options))
     ]
@@ -101,10 +106,12 @@ def _place(path: tuple[str, ...], layers: Sequence[_Layer]) -> str:
 
 
 def _without_rival(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A layer that gives the service's URL, and no retriever, takes the place of an earlier layer's retriever."""
+    """A layer that gives the service's URL, and no retriever, takes the place of an earlier layer's retriever or
+    retrievers.
+    """
     rag = values.get("rag")
-    if isinstance(rag, Mapping) and rag.get("url") is not None and "retriever" not in rag:
-        return {**values, "rag": {**rag, "retriever": None}}
+    if isinstance(rag, Mapping) and rag.get("url") is not None and not {"retriever", "retrievers"} & set(rag):
+        return {**values, "rag": {**rag, "retriever": None, "retrievers": ()}}
     return values
 
 

@@ -42,6 +42,13 @@ def _names(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _as_keys(value: Any) -> Any:
+    """One line stands for the keys of ``[rag]`` that differ: a URL, or another form of ``retriever``."""
+    if not isinstance(value, str):
+        return value
+    return {"url" if "://" in value else "retriever": value}
+
+
 RecordedKind = Literal["rag", "judge", "embedding"]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 ProxyUrl = Annotated[str, AfterValidator(lambda value: value if value == "off" else _http_url(value))]
@@ -191,8 +198,8 @@ class ReplyMapping(Section):
     metadata: str | None = Field(default=None, description="Whatever else is to be kept of the reply.")
 
 
-class RagSettings(Section):
-    """The system under test."""
+class ServiceSettings(Section):
+    """How a system under test is asked."""
 
     url: HttpUrl | None = Field(default=None, description=help_of("rag.url"))
     retriever: str | None = Field(
@@ -214,6 +221,17 @@ class RagSettings(Section):
     auth_header: str = Field(default="Authorization", description="Header that carries the key.")
     auth_scheme: str = Field(default="Bearer", description="Word before the key; may be empty.")
     timeout: Seconds = Field(default=60.0, description="Seconds that an answer may take.")
+    max_bytes: int = Field(default=20_000_000, ge=1000, description="Of a reply; a longer one is an error.")
+    reply: ReplyMapping = ReplyMapping()
+    reuse_answers: bool = Field(default=False, description="Keep answers for later runs too.")
+
+
+class RagSettings(ServiceSettings):
+    """The system under test."""
+
+    retrievers: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+        default=(), description=help_of("rag.retrievers")
+    )
     max_concurrency: int = Field(
         default=8, ge=1, description="Questions under way at once, of all workers together."
     )
@@ -223,10 +241,11 @@ class RagSettings(Section):
         description="In place of max_concurrency in a run that asserts latency or has a gate for it.",
     )
     requests_per_minute: int | None = Field(default=None, ge=1, description="Of all workers together.")
-    max_bytes: int = Field(default=20_000_000, ge=1000, description="Of a reply; a longer one is an error.")
     retry: RetrySettings = RetrySettings()
-    reply: ReplyMapping = ReplyMapping()
-    reuse_answers: bool = Field(default=False, description="Keep answers for later runs too.")
+
+
+SystemName = Annotated[str, Field(pattern=r"^[\w.-]{1,60}$")]
+NamedSettings = Annotated[ServiceSettings, BeforeValidator(_as_keys)]
 
 
 class PanelSettings(Section):
@@ -331,6 +350,9 @@ class Settings(Section):
     )
     embedder: str | None = Field(default=None, description=help_of("embedder"))
     rag: RagSettings = RagSettings()
+    retrievers: Mapping[SystemName, NamedSettings] = Field(
+        default={}, description="By name: a URL, 'MODULE:OBJECT', or the keys of [rag] that differ."
+    )
     gguf: GgufSettings = GgufSettings()
     providers: Mapping[str, ProviderSettings] = {}
     lang: Annotated[str, AfterValidator(_known_language)] = Field(

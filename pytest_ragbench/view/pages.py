@@ -14,6 +14,7 @@ from pytest_ragbench.report.html.matrix import matrix_page
 from pytest_ragbench.report.html.page import Labels, Served
 from pytest_ragbench.report.html.runs import RunLine, runs_page
 from pytest_ragbench.report.matrix import matrix_of
+from pytest_ragbench.report.systems import columns_of
 from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.runs import Runs, ShownRun
 
@@ -66,7 +67,8 @@ class Pages:
         if len(chosen) < 2:
             raise UsageError("Tick two or more runs in the list to see them side by side.")
         reports = sorted((self._runs.report(run) for run in chosen), key=lambda each: each.run.started)
-        return matrix_page(matrix_of(list(zip(_names(reports), reports, strict=True))), served=Served("."))
+        columns = columns_of(list(zip(_names(reports), reports, strict=True)))
+        return matrix_page(matrix_of(columns), served=Served("."))
 
 
 def _address(run: ShownRun) -> str | None:

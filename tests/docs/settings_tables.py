@@ -30,7 +30,9 @@ def page_with_tables(text: str) -> str:
 def made() -> str:
     lines = []
     for path, model in tables(Settings):
-        if rows := list(_rows(path, model)):
+        if path[0:1] == ("retrievers",):
+            lines += _of_named(path, model)
+        elif rows := list(_rows(path, model)):
             lines += [f"### {_title(path)}", "", (model.__doc__ or "").strip().replace("``", "`"), ""]
             lines += ["| key | default | meaning | option |", "|---|---|---|---|", *rows, ""]
     lines += ["### Options without a setting", "", "| option | meaning |", "|---|---|"]
@@ -38,6 +40,20 @@ def made() -> str:
         if option.setting is None:
             lines.append(f"| {_flag(option.flag, option.metavar)} | {_cell(option.help)} |")
     return "\n".join([*lines, ""])
+
+
+def _of_named(path: tuple[str, ...], model: type[BaseModel]) -> list[str]:
+    """The keys alone: they have been told of `[rag]`."""
+    if len(path) > 2:
+        return []
+    keys = ", ".join(f"`{name}`" for name in model.model_fields)
+    said = 'Systems under test by name, for `retriever` and `retrievers`: `NAME = "URL"`, another one-line form, or a'
+    return [
+        f"### {_title(path)}",
+        "",
+        f"{said} table with those of these keys that differ from `[rag]`: {keys}.",
+        "",
+    ]
 
 
 def _title(path: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.history import History
 from pytest_ragbench.report.layout import aligned, cut, pad
 from pytest_ragbench.report.reading import read_report
-from pytest_ragbench.report.summary import known_metric
+from pytest_ragbench.report.summary import known_metric, means_of
 from pytest_ragbench.report.writing import as_dict
 
 _STEPS = "▁▂▃▄▅▆▇█"
@@ -79,11 +79,6 @@ def _told(run: RunReport) -> dict[str, Any]:
     }
 
 
-def _means(run: RunReport) -> dict[str, float]:
-    summary = run.summary.metrics if run.summary else ()
-    return {entry.metric: entry.mean for entry in summary if entry.mean is not None}
-
-
 def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
     """A line for each run, and below them one for each metric with its means as bars."""
     if not runs:
@@ -106,7 +101,7 @@ def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
         )
     left = ("started", "commit", "branch", "outcome")
     lines = aligned(rows, left=left, drop=("commit",), shrink="outcome", columns=columns)
-    means = [_means(run) for run in runs]
+    means = [means_of(run) for run in runs]
     names = wanted or list(dict.fromkeys(name for run in reversed(means) for name in run))
     lines.append("")
     wide = min(32, max((len(name) for name in names), default=0))
@@ -123,7 +118,7 @@ def _shown(runs: Sequence[RunReport], wanted: Sequence[str]) -> str:
 
 def bars(metric: str, values: Sequence[float | None]) -> str:
     """The values as bars on the metric's own range, so that a small change looks small; a gap for None."""
-    found = known_metric(metric)
+    found = known_metric(metric.partition(" (")[0])  # of one of several systems, too
     present = [value for value in values if value is not None]
     low = found.low if found and math.isfinite(found.low) else min([0.0, *present])
     high = found.high if found and math.isfinite(found.high) else max([low + 1.0, *present])

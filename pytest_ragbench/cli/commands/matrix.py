@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from pytest_ragbench.clean import clean
 from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
-from pytest_ragbench.money import dollars
 from pytest_ragbench.report.earlier import find_report
 from pytest_ragbench.report.html.matrix import write_matrix
-from pytest_ragbench.report.layout import aligned, cut
-from pytest_ragbench.report.matrix import Cell, Matrix, matrix_of
+from pytest_ragbench.report.matrix import Matrix, matrix_of
+from pytest_ragbench.report.matrix_text import matrix_lines
+from pytest_ragbench.report.systems import columns_of
+
+_MORE = "-o matrix.html, or --questions N"
 
 
 @click.command()
@@ -51,12 +52,14 @@ def command(
 ) -> None:
     """Put runs of the same questions side by side: questions down, systems across.
 
-    Each RUN is a report (--ragbench-json), or a branch whose last run the history has. Says for each metric who is
+    Each RUN is a report (--ragbench-json), or a branch whose last run the history has; a run of several systems
+    (--ragbench-retrievers) is as many columns. Says for each metric who is
     ahead, at how many questions, and whether the difference is more than chance; and shows the questions at which
     the systems differ most.
 
     \b
       ragbench matrix small.json large.json
+      ragbench matrix run-of-both.json
       ragbench matrix bm25=a.json vectors=b.json both=c.json -o matrix.html
       ragbench matrix a.json b.json -m faithfulness -m ndcg@10 --json
     """
@@ -65,7 +68,8 @@ def command(
     matrix = matrix_of(_read(runs, history), metrics)
     if output is not None:
         write_matrix(output, matrix)
-    emit(_data(matrix), lambda: _text(matrix, questions), as_json=as_json)
+    columns = shutil.get_terminal_size().columns
+    emit(_data(matrix), lambda: "\n".join(matrix_lines(matrix, columns, questions, _MORE)), as_json=as_json)
     if output is not None and not as_json:
         note(str(output))
 
@@ -81,8 +85,9 @@ def _read(runs: tuple[str, ...], history: Path | None) -> list[tuple[str, RunRep
             configured = settings_of({}).history
             history = Path(configured).expanduser() if configured else None
         report, _ = find_report(place, base=Path(), history=history)
-        found.append((name if named else Path(place).stem if Path(place).exists() else place, report))
-    return found
+        name = name if named else Path(place).stem if Path(place).exists() else place
+        found.append((name, report))
+    return columns_of(found)
 
 
 def _data(matrix: Matrix) -> dict[str, Any]:
@@ -127,45 +132,3 @@ def _data(matrix: Matrix) -> dict[str, Any]:
             for line in matrix.lines
         ],
     }  # fmt: skip
-
-
-def _text(matrix: Matrix, questions: int) -> str:
-    columns = max(shutil.get_terminal_size().columns, 60)
-    names = [system.name for system in matrix.systems]
-    # Names that a column of the terminal has no room for.
-    shown = [cut(name, max(8, (columns - 34) // len(names) - 2)) for name in names]
-    rows = [["", "questions", *shown]]
-    for contest in matrix.contests:
-        cells = [
-            "-" if mean is None else f"{mean:.3f}" + ("*" if contest.best == place else "")
-            for place, mean in enumerate(contest.means)
-        ]
-        rows.append([contest.metric, str(contest.n), *cells])
-    rows.append(["passed", "", *(f"{system.passed}/{system.questions}" for system in matrix.systems)])
-    rows.append(["cost", "", *(dollars(system.cost) for system in matrix.systems)])
-    rows.append(["p50, s", "", *("-" if s.latency is None else f"{s.latency:.2f}" for s in matrix.systems)])
-    lines = aligned(rows, left=[""], drop=["questions"], shrink="", columns=columns)
-    lines.append("")
-    for contest in matrix.contests:
-        ahead = ", ".join(f"{name} {wins}" for name, wins in zip(names, contest.wins, strict=True))
-        lines.append(f"{contest.metric}: {matrix.said(contest)}; alone best at: {ahead}")
-    differing = [line for line in matrix.lines if line.spread > 0]
-    for line in differing[:questions]:
-        lines += [
-            "",
-            cut(f"[{line.name}] {line.question}" if line.name != line.question else line.question, columns),
-        ]
-        lines += [
-            f"  {name}  {_cell(cell, columns - len(name) - 4)}"
-            for name, cell in zip(shown, line.cells, strict=True)
-        ]
-    if len(differing) > questions:
-        lines += ["", f"{len(differing) - questions} more questions differ: -o matrix.html, or --questions N"]
-    return "\n".join(clean(line) for line in lines)
-
-
-def _cell(cell: Cell | None, width: int) -> str:
-    if cell is None:
-        return "not asked"
-    scores = ", ".join(f"{metric} {value:.2f}" for metric, value in cell.scores.items())
-    return cut(f"{cell.outcome}  {scores}  {' '.join((cell.answer or '').split())}", width)

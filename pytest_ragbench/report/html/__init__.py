@@ -25,6 +25,7 @@ from pytest_ragbench.report.html.page import Served, asset, joined, json_text, p
 from pytest_ragbench.report.html.payload import Texts, payload
 from pytest_ragbench.report.html.replies import packs
 from pytest_ragbench.report.rows import Row, about_one_question, rows_of, set_scores
+from pytest_ragbench.report.summary import means_of
 
 _LIBRARY = "chartist-1.5.0.umd.js"
 _SCRIPTS = (
@@ -117,8 +118,11 @@ def html_report(
         "title": title,
         "run": {"id": report.run.id},
         "metrics": [
-            {"name": figure.metric, "tier": figure.tier, "asked": figure.metric in asked}
-            for figure in sorted(found, key=lambda figure: -figure.missed)
+            {"name": metric, "tier": tier, "asked": metric in asked}
+            # Once each, also where several systems have it.
+            for metric, tier in {
+                figure.metric: figure.tier for figure in sorted(found, key=lambda figure: -figure.missed)
+            }.items()
         ],
         "plots": [{"edges": figure.edges, "counts": figure.counts} for figure in plotted],
         "questions": told,
@@ -250,8 +254,7 @@ def _trend(reports: Sequence[RunReport]) -> dict[str, Any] | None:
         commit = report.run.git.commit[:7] if report.run.git else ""
         label = f"{started:%m-%d}"
         runs.append({"started": f"{started:%Y-%m-%d %H:%M}", "label": label, "commit": commit})
-        summary = report.summary.metrics if report.summary else ()
-        means.append({entry.metric: entry.mean for entry in summary if entry.mean is not None})
+        means.append(means_of(report))
     names = [name for name in means[-1] if sum(name in run for run in means) > 1]
     if not names:
         return None

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.model.tests import TestRecord
 from pytest_ragbench.money import dollars
+from pytest_ragbench.report.formats import ReportContext
 from pytest_ragbench.report.html.page import Served, asset, joined, json_text, policy, template, write_page
-from pytest_ragbench.report.matrix import Cell, Line, Matrix
+from pytest_ragbench.report.matrix import Cell, Line, Matrix, matrix_of
+from pytest_ragbench.report.systems import systems_in
 from pytest_ragbench.text import is_unspaced
 
 _PIECES = re.compile(r"\w+|\s+|[^\w\s]")
@@ -22,6 +28,25 @@ _LONGEST = 2000
 def write_matrix(path: Path, matrix: Matrix) -> None:
     """Write the page. UsageError where the file can't be written."""
     write_page(path, matrix_page(matrix))
+
+
+class MatrixReport:
+    """The page of the systems of one run."""
+
+    whole_run = True
+
+    def __init__(self, path: Path, context: ReportContext) -> None:
+        self._path = path
+
+    def add(self, result: TestRecord) -> None:
+        pass
+
+    def finish(self, run: RunReport) -> Iterable[str]:
+        systems = systems_in(run)
+        if len(systems) < 2:
+            raise UsageError("a matrix takes two systems or more: --ragbench-retrievers a,b")
+        write_matrix(self._path, matrix_of(list(systems.items())))
+        return [f"matrix: {self._path}"]
 
 
 def matrix_page(matrix: Matrix, *, served: Served | None = None) -> str:

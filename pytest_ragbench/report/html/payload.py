@@ -29,15 +29,15 @@ def payload(rows: list[Row], texts: Texts, baseline: RunReport | None = None) ->
     """The rows for the page's script; empty fields are left out, chunks stand in ``texts``. With a
     ``baseline``, each row has what its question came to there.
     """
-    before: dict[str, Row] = {}
+    before: dict[tuple[str | None, str], Row] = {}
     for row in rows_of(baseline) if baseline else ():
-        before.setdefault(row.sample.question, row)
+        before.setdefault((row.system, row.sample.question), row)
         if row.sample.id is not None:
-            before[row.sample.id] = row
+            before[row.system, row.sample.id] = row
     told = []
     for row in rows:
         entry = _filled(_told(row, texts))
-        old = before.get(row.sample.id or "") or before.get(row.sample.question)
+        old = before.get((row.system, row.sample.id or "")) or before.get((row.system, row.sample.question))
         if old is not None:
             values = {score.metric: score.value for _, score in old.scores if score.value is not None}
             entry["baseline"] = _filled({"answer": old.sample.answer, "scores": values})
@@ -57,6 +57,7 @@ def _told(row: Row, texts: Texts) -> dict[str, Any]:
                 "relevant_ids",
             )
         },
+        "system": row.system,
         "outcome": row.outcome,
         "bad": round(row.shortfall, 6),
         "tests": [

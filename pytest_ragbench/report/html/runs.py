@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.html import verdict_of
 from pytest_ragbench.report.html.page import asset, policy, template
+from pytest_ragbench.report.summary import means_of
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class RunLine:
     @property
     def means(self) -> Mapping[str, float]:
         """By metric, without those that have no score."""
-        summary = self.report.summary.metrics if self.report.summary else ()
-        return {entry.metric: entry.mean for entry in summary if entry.mean is not None}
+        return means_of(self.report)
 
 
 def runs_page(
