@@ -27,10 +27,6 @@ def worker(reception: Reception) -> socket.socket:
     return socket.create_connection(("127.0.0.1", reception.port), timeout=60)
 
 
-def waiting() -> int:
-    return sum(thread.name == "ragbench-reception" for thread in threading.enumerate())
-
-
 def test_the_first_worker_has_the_engine_made_which_takes_over() -> None:
     one, made = Engine(), list[int]()
 
@@ -70,12 +66,12 @@ def test_an_engine_that_can_not_be_made_sends_workers_away_each_in_turn() -> Non
 
 
 def test_a_run_without_workers_leaves_no_thread_behind() -> None:
-    before = waiting()
+    before = set(threading.enumerate())
     reception = Reception(Engine)  # type: ignore[arg-type]
-    [thread] = [each for each in threading.enumerate() if each.name == "ragbench-reception"][before:]
+    [thread] = set(threading.enumerate()) - before
     assert thread.daemon
     reception.close()
     thread.join(60)
-    assert waiting() == before
+    assert not thread.is_alive()
     with pytest.raises(OSError):
         worker(reception).close()
