@@ -409,6 +409,9 @@ def test_votes_are_compared_by_their_share() -> None:
         "q: 2 of 3 votes passed, 3 of 5 do now, which chance may explain; p 0.714 (Fisher)",
     )
     assert notes((2, 3), (3, 5)) == notes((4, 6), (2, 3)) == ()
+    # Of a question that was judged once before, votes can't be compared.
+    once = Baseline(Observations([result("q", {"faithfulness": 1.0}), *run([1.0])]))
+    assert compare_all(voted(1, 5), once)[0].notes == compare_all(once, voted(5, 5))[0].notes == ()
     # Three votes never show that one question broke: p is exactly .05.
     assert "which chance may explain; p 0.050" in notes((0, 3), (3, 3))[0]
 

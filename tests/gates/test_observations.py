@@ -36,6 +36,7 @@ def test_a_fingerprint_stands_for_a_text() -> None:
         ("file=win/refunds.csv", 0.4),
         ("file=a/refunds.csv", 0.0),
         ("file=efunds.csv", None),
+        ("file=other.csv|refunds.csv", 1.4 / 3),
         ("session=s1", 0.0),
         ("session=s1|s2", 0.2),
         ("tag=x,session=s2", 0.4),
@@ -43,6 +44,7 @@ def test_a_fingerprint_stands_for_a_text() -> None:
         ("test=test_it", 0.5),
         ("test=_it", 0.5),
         ("test=test_other", None),
+        ("test=test_other|test_it", 0.5),
     ],
 )
 def test_subsets_choose_questions(subset: str, wanted: float | None) -> None:
