@@ -140,14 +140,19 @@ class Places(ast.NodeVisitor):
             self.add(node, f"({ast.get_source_segment(self.text, node.operand)})")
         self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> None:
-        if not _is_type_checking(node.test):
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        # The opposite of "not x" comes with the operator itself.
+        if not _is_type_checking(node.test) and not isinstance(node.test, ast.UnaryOp):
             self.add(node, f"not ({ast.get_source_segment(self.text, node.test)})", self.span(node.test))
         self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
-        self.add(node, f"not ({ast.get_source_segment(self.text, node.test)})", self.span(node.test))
-        self.generic_visit(node)
+        self.visit_If(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Without what decorates it: no run tells a frozen dataclass from one that isn't."""
+        for statement in node.body:
+            self.visit(statement)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, bool):
