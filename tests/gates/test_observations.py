@@ -212,7 +212,10 @@ def test_votes_of_several_tests_add_up() -> None:
     results = [voted("q", 4, [1.0] * 5), voted("q", 1, [1.0] * 3, test="test_a.py::test_two")]
     [votes] = Observations(results).sample(parse_rule(SCORED)).votes.values()
     assert votes == (5, 8)
-    assert not Observations(run([1.0])).sample(parse_rule(SCORED)).votes
+    # Neither scores without votes nor a list of that name in another metric's details.
+    other = result("q", {"faithfulness": 1.0})
+    other = replace(other, scores=(replace(other.scores[0], details={"votes": [1.0, 0.0]}),))
+    assert not Observations([*run([1.0]), other]).sample(parse_rule(SCORED)).votes
 
 
 def test_who_scored_pass_rates_is_compared_too() -> None:
