@@ -49,6 +49,24 @@ def test_silhouette_by_hand() -> None:
     )
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_no_square_leaves_the_range_of_a_float(factor: float) -> None:
+    scaled = np.array(FIVE) * factor
+    for distance in ("euclidean", "cosine"):
+        expected = c.silhouette(FIVE, FIVE_LABELS, distance=distance)
+        found = c.silhouette(scaled, FIVE_LABELS, distance=distance)
+        assert found.value == pytest.approx(expected.value)
+    assert c.inter_cluster_distance(scaled, FIVE_LABELS) == pytest.approx(1.3068197189275108 * factor)
+
+
+def test_a_zero_vector_far_down_is_named() -> None:
+    rows = np.ones((3000, 2))
+    rows[2500] = 0
+    for function in (c.intra_cluster_similarity, c.silhouette):
+        with pytest.raises(EmbeddingError, match="vector 2500 is zero"):
+            function(rows, [index % 2 for index in range(3000)])
+
+
 def test_silhouette_says_its_distance_and_defaults_to_cosine() -> None:
     found = c.silhouette(FIVE, FIVE_LABELS)
     assert (found.distance, found.n_clusters) == ("cosine", 2)

@@ -16,6 +16,10 @@ def test_a_hit_must_exceed_the_threshold() -> None:
         d.cache_hit_rate([])
     with pytest.raises(UsageError, match="must lie in"):
         d.cache_hit_rate([float("nan")])
+    assert d.cache_hit_rate([1 + 5e-10, -1 - 5e-10]) == 0.5
+    for outside in (1 + 2e-9, -1 - 2e-9):
+        with pytest.raises(UsageError, match="must lie in"):
+            d.cache_hit_rate([outside])
 
 
 def test_the_question_itself_is_left_out_of_the_cache() -> None:

@@ -128,6 +128,13 @@ def test_what_is_no_list_of_ids_is_refused() -> None:
         r.precision(["a"], ["a"], 1, denominator="n")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("gain", "largest"), [("exponential", 1000), ("linear", 1e100)])
+def test_how_large_a_grade_may_be(gain: Any, largest: float) -> None:
+    assert r.ndcg(["a"], {"a": largest}, gain=gain) == 1.0
+    with pytest.raises(UsageError, match=f"too large for {gain} gain"):
+        r.ndcg(["a"], {"a": largest * 1.001}, gain=gain)
+
+
 DOCS = [f"документ-{number}" for number in range(8)] + ["資料一", "資料二"]
 rankings = st.lists(st.sampled_from(DOCS), unique=True)
 judgments = st.dictionaries(st.sampled_from(DOCS), st.integers(-1, 3), min_size=1).filter(

@@ -38,6 +38,15 @@ def test_rows_are_named() -> None:
         v.matrix([[1, 0], [1]])
 
 
+def test_rows_far_down_are_named_too() -> None:
+    """They are read a few thousand at a time."""
+    rows = np.ones((5000, 2))
+    rows[4999] = np.nan
+    with pytest.raises(EmbeddingError, match="first vector 4999 holds NaN") as caught:
+        v.cosine_matrix(rows, rows)
+    assert caught.value.code == "vector_not_finite"
+
+
 def test_known_values() -> None:
     assert v.cosine([1, 0], [0.6, 0.8]) == pytest.approx(0.6)
     assert v.cosine([1, 2], [-2, -4]) == pytest.approx(-1.0, abs=1e-15)

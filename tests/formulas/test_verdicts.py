@@ -148,7 +148,14 @@ def test_answer_correctness() -> None:
     assert v.weighted_mean(0.5, 0.2, (2, 2)) == close(0.35)
 
 
-@pytest.mark.parametrize("weights", [(0, 0), (-1, 2), (float("nan"), 1), (1, float("inf"))])
+def test_one_weight_may_be_zero() -> None:
+    assert v.weighted_mean(0.5, 0.2, (0, 1)) == 0.2
+    assert v.weighted_mean(0.5, 0.2, (1, 0)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "weights", [(0, 0), (-1, 2), (2, -1), (float("nan"), 1), (1, float("inf")), (float("inf"), 1)]
+)
 def test_weights(weights: Any) -> None:
     with pytest.raises(UsageError, match="weights must be"):
         v.weighted_mean(0.5, 0.5, weights)
@@ -161,6 +168,12 @@ def test_answer_correctness_that_can_not_be() -> None:
         v.f_beta(-1, 0, 0)
     with pytest.raises(UsageError, match="beta must be"):
         v.f_beta(1, 0, 0, 0)
+    for beta in (-1, float("inf"), float("nan")):
+        with pytest.raises(UsageError, match="beta must be"):
+            v.factual_correctness([1], [1], beta=beta)
+    for counts in ((0, -1, 0), (0, 0, -1)):
+        with pytest.raises(UsageError, match="not be negative"):
+            v.f_beta(*counts)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +215,8 @@ def test_two_ratings() -> None:
         found = v.two_ratings(first, second)
         assert (found.value, found.disagree) == (mean, False)
     assert v.two_ratings(1.0, 0.0) == (0.5, 1.0, True)
+    assert not v.two_ratings(0.8, 0.3).disagree  # 0.5 to the eye, 0.5000000000000001 to Python
+    assert v.two_ratings(0.8, 0.29).disagree
 
 
 def test_majority() -> None:
