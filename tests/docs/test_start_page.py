@@ -1,4 +1,4 @@
-"""The start page, followed step by step in an empty folder."""
+"""The start page and the README, followed step by step in an empty folder."""
 
 from __future__ import annotations
 
@@ -81,3 +81,28 @@ def test_each_step_does_what_the_page_says(tmp_path: Path, service: RagServer, w
     assert code == 1, output
     assert "RAG quality" in output
     assert len(set(service.questions)) == 3
+
+
+def test_the_readme_leads_from_the_clone_to_a_failing_answer_of_your_own_service(
+    tmp_path: Path, service: RagServer
+) -> None:
+    page = ROOT / "README.md"
+    [steps] = [text for _, text in blocks(page, "console") if "ragbench init" in text]
+    [questions] = [text for _, text in blocks(page, "text") if text.startswith("question,")]
+    [tests] = [
+        text for _, text in blocks(page, "python") if "test_retrieval" in text and "should_abstain" in text
+    ]
+    enter, *begin = [line.removeprefix("$ ").partition(" #")[0] for line in steps.splitlines()]
+    # The clone has tests of its own, in tests/rag, too.
+    assert " cd ../" in enter
+    begin = [line.replace("http://localhost:8080", service.url) for line in begin]
+    written, healthy, _ = follow("\n".join(begin), tmp_path)
+    assert (written[0], healthy[0]) == (0, 0), written[1] + healthy[1]
+    folder = tmp_path / "tests" / "rag"
+    (folder / "questions.csv").write_text(questions, encoding="utf-8")
+    (folder / "test_rag.py").write_text(tests, encoding="utf-8")
+    [(code, output)] = follow(begin[-1], tmp_path)
+    assert code == 1, output
+    failed = re.findall(r"^FAILED .*::(\w+(?:\[\w+)?)", output, re.MULTILINE)
+    # It always says how long the warranty is, which is right for the first question only.
+    assert failed == ["test_answer[Within", "test_answer[Who", "test_retrieval"]
