@@ -46,6 +46,7 @@ _RUN_NO_TEST = (
     "ragbench_dry_run",
 )
 """Options, by their names in pytest's config."""
+_SECOND_JUDGES = ("judge_confirm", "judge_cascade", "judge_dual", "judge_fallback")
 
 
 class RunState:
@@ -327,10 +328,25 @@ class RunState:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         return int(reporter._tw.fullwidth) if reporter is not None else shutil.get_terminal_size().columns
 
-    def describe(self, judges: Sequence[str] = (), embedders: Sequence[str] = ()) -> str:
-        """Judge, embedder, service and store in one line: those that were used where they are given, which a fixture
-        may have named, else as configured.
-        """
+    def describe(self) -> str:
+        """Judges, embedder, service and store in one line, as configured: a fixture or a test may choose others."""
+        settings = self.settings
+        named = self._judge_name()
+        parts = [f"judge{'s' * (len(settings.judges) > 1)} {named}"]
+        parts += [
+            f"{key.partition('_')[2]} {value}" for key in _SECOND_JUDGES if (value := getattr(settings, key))
+        ]
+        parts.append(f"embedder {settings.embedder or 'local'}")
+        return self._with_places(parts)
+
+    def describe_used(self, judges: Sequence[str], embedders: Sequence[str]) -> str:
+        """The same of those that gave the scores of the run; nothing of a judge or embedder where none did."""
+        kinds = (("judge", judges), ("embedder", embedders))
+        return self._with_places(
+            [f"{kind}{'s' * (len(names) > 1)} {', '.join(names)}" for kind, names in kinds if names]
+        )
+
+    def _with_places(self, parts: list[str]) -> str:
         from pytest_ragbench import building
         from pytest_ragbench.model.redis_url import shown as store_shown
 
@@ -339,16 +355,13 @@ class RunState:
         shown = (
             "off" if store is None else store_shown(str(store)) if settings.store else "in the pytest cache"
         )
-        parts = [
-            f"judge{'s' * (len(judges) > 1)} {', '.join(judges) or self._judge_name()}",
-            f"embedder{'s' * (len(embedders) > 1)} {', '.join(embedders) or settings.embedder or 'local'}",
-        ]
         if self.systems:
             parts.append(f"retrievers {', '.join(self.systems)}")
         elif settings.rag.url:
             parts.append(f"service {_shown(settings.rag.url)}")
         parts.append(f"store {shown}")
-        parts += [f"replayed from {settings.replay}"] if settings.replay else []
+        if settings.replay:
+            parts.append(f"replayed from {settings.replay}")
         return clean(", ".join(parts))
 
     def check_recording(self) -> None:

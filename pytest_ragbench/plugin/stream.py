@@ -354,20 +354,17 @@ class RunResults:
         if not self._ended_early and self.state.runs_tests:
             _show_lost(terminalreporter, self.lost, max(len(self.expected), len(self.reported | self.lost)))
 
-    def _used(self) -> str:
-        """Judge, embedder, service and store in one line, by what the scores say."""
-        summary = self._totals.summary if self._totals is not None else None
-        return self.state.describe(summary.judges, summary.embedders) if summary else self.state.describe()
-
     def _show(self, out: pytest.TerminalReporter, written: list[str]) -> None:
         from pytest_ragbench.plugin import terminal
 
         if self._totals is not None and self._totals.summary.has_results:
-            notes = [*(self._outages.lines() if self._outages else ()), self._used()]
+            summary = self._totals.summary
+            used = self.state.describe_used(summary.judges, summary.embedders)
+            notes = [*(self._outages.lines() if self._outages else ()), used]
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
             notes += self._totals.left_out.lines()
             terminal.show_evidence(out, self._evidence)
-            terminal.show_summary(out, self._totals.summary, [*notes, *self._notes, *written])
+            terminal.show_summary(out, summary, [*notes, *self._notes, *written])
         if self._totals is not None:
             terminal.show_opinions(out, self._totals.opinions)
         if self._matrix is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plugin.conftest import Project
+from tests.servers.openai_server import OpenAIServer, error
 
 TESTS = """\
 import pytest
@@ -93,6 +94,70 @@ def test_who_was_used_and_no_message_beside_what_passes(project: Project, both: 
     assert junit.count('message="groundedness 0.20, wanted &gt;=0.7: no such price"') == 1
     assert "answer_correctness 0.90, wanted >=0.7: no such price" not in text
     assert "no such price" not in text.partition("passing questions")[2].partition("= RAG quality =")[0]
+
+
+CHOSEN = """\
+import pytest
+import pytest_ragbench as rb
+
+SAMPLE = rb.RagSample("How long?", "It takes 30 days.", ["It takes 30 days."], reference="30 days.")
+
+def fair(messages):
+    return '{"grade": 1.0, "reason": "so"}'
+
+def strict(messages):
+    return '{"grade": 0.9, "reason": "so"}'
+
+def test_of_the_call():
+    rb.assert_metric("answer_relevancy_holistic", SAMPLE, ">=0.5", judge=fair)
+
+def test_as_configured():
+    rb.assert_faithfulness(SAMPLE, ">=0.5")
+
+@pytest.mark.parametrize("judge", [strict])
+def test_of_a_fixture(judge):
+    rb.assert_metric("answer_relevancy_holistic", SAMPLE, ">=0.5")
+
+def test_without_any():
+    rb.assert_metric("token_f1", SAMPLE, ">=0")
+"""
+
+
+@pytest.mark.parametrize(
+    ("configured", "chosen", "header", "used"),
+    [
+        ('judge = "local"', "call or fixture", "judge local, embedder local", "judges fair, strict, "),
+        ('judge = "local"', "configured or call", "judge local, embedder local", "judges fair, local, "),
+        ('judge = "openai:m"', "any", "judge openai:m, embedder local", ""),
+        # The other one refuses.
+        (
+            'judges = ["local", "openai:m"]',
+            "configured",
+            "judges local, openai:m, embedder local",
+            "judge local, ",
+        ),
+        (
+            'judge = "local"\njudge_cascade = "openai:m"',
+            "configured",
+            "judge local, cascade openai:m, embedder local",
+            "judge local, ",
+        ),
+    ],
+)
+def test_the_header_says_what_is_configured_and_the_end_who_gave_the_scores(
+    project: Project, monkeypatch: pytest.MonkeyPatch, configured: str, chosen: str, header: str, used: str
+) -> None:
+    project.write(test_a_py=CHOSEN, ragbench_toml=f'{configured}\nstore = "off"\n')
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-FAKE-0001")
+    with OpenAIServer(lambda messages, schema: error(401, "no")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        result = project.run("-k", chosen, "--ragbench-html=out.html")
+    text = result.stdout.str()
+    assert f"ragbench: {header}, store off (as configured)" in text
+    assert f"\n{used}store off\n" in text.partition("= RAG quality =")[2]
+    page = (project.path / "out.html").read_text(encoding="utf-8")
+    assert f"configured: {header}, store off" in page
+    assert ("used: " + used.rstrip(", ") in page) if used else "used: " not in page
 
 
 WIDE = """\

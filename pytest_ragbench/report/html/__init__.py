@@ -270,8 +270,7 @@ def _explained(found: Sequence[Figure], lang: str) -> dict[str, str]:
 
 
 def _used(report: RunReport) -> str:
-    """Judges and embedders that gave scores, where the settings name others."""
+    """Judges and embedders that gave scores: a fixture or a test may have chosen others than the settings."""
     summary = report.summary
     kinds = (("judge", summary.judges), ("embedder", summary.embedders)) if summary is not None else ()
-    told = [f"{kind} {', '.join(names)}" for kind, names in kinds if names]
-    return ", ".join(each for each in told if each not in report.run.settings)
+    return ", ".join(f"{kind}{'s' * (len(names) > 1)} {', '.join(names)}" for kind, names in kinds if names)
