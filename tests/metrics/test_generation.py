@@ -141,3 +141,21 @@ def test_semantic_similarity() -> None:
     opposite = embedder(**{str(FILM.reference): -0.1})
     assert score("semantic_similarity", FILM, embedder=opposite, cutoff=0.0).value == 0.0
     assert score("semantic_similarity", FILM.with_(answer=""), embedder=vectors).value == 0.0
+
+
+def test_the_cosine_is_told_beside_the_value() -> None:
+    vectors = embedder(**{str(FILM.reference): 0.95})
+    found = score("semantic_similarity", FILM, embedder=vectors, cutoff=0.95 + 5e-10)
+    assert (found.value, found.details["cosine"]) == (1.0, pytest.approx(0.95))
+    assert score("semantic_similarity", FILM, embedder=vectors, cutoff=0.95 + 2e-9).value == 0.0
+    assert found.reason == f"compared with the reference: {FILM.reference}"
+
+
+def test_no_more_questions_than_asked_for_are_compared() -> None:
+    judge = Scripted(write_questions=questions(0, 0, 1))
+    vectors = embedder(a=0.9, b=0.5, c=0.1)
+    found = score("answer_relevancy", FILM, judge=judge, embedder=vectors, strictness=2)
+    assert found.value == pytest.approx(0.7)
+    assert found.details["n_questions"] == 2
+    with pytest.raises(UsageError, match="strictness must be 1 or more, got 0"):
+        score("answer_relevancy", FILM, judge=judge, embedder=vectors, strictness=0)

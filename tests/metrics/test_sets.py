@@ -142,6 +142,50 @@ def test_clusters_at_their_edges() -> None:
         score_over([RagSample("q")], "silhouette", embedder=embed)
 
 
+def test_which_text_of_a_sample_is_embedded_and_which_cluster_it_has() -> None:
+    asked: list[Sequence[str]] = []
+
+    def look(texts: Sequence[str]) -> list[list[float]]:
+        asked.append(list(texts))
+        return embed(texts)
+
+    samples = [RagSample("q", text, cluster="one", reference=text) for text in ("a0", "b0", "a1", "b1")]
+    name = "inter_cluster_distance"
+    found = score_over(samples, name, embedder=look, text="answer", labels=[0, 1, 0, 1])
+    assert sorted(asked[0]) == ["a0", "a1", "b0", "b1"]
+    assert (found.details["n_clusters"], found.details["n_items"], found.details["normalized"]) == (
+        2,
+        4,
+        True,
+    )
+    assert found.reason == "2 clusters"
+    with pytest.raises(UsageError, match="4 samples but 3 labels"):
+        score_over(samples, name, embedder=look, labels=[0, 1, 0])
+    with pytest.raises(UsageError, match="cluster metrics of texts need labels"):
+        score_over(["a0", "b0"], name, embedder=look)
+    with pytest.raises(UsageError, match="needs answer"):
+        score_over([samples[0], samples[1].with_(answer=None)], name, embedder=look, text="answer")
+
+
+def test_the_worst_ten_of_a_silhouette_are_shown() -> None:
+    points = [[float(n), 1.0] for n in range(11)] + [[100.0, 1.0]]
+    found = score_over(points, "silhouette", labels=["near"] * 11 + ["far"], distance="euclidean")
+    assert len(found.evidence) == 10
+    assert (found.evidence[0].text, found.evidence[0].reason) == (
+        "vector 11",
+        "cluster far",
+    )  # 0: it is alone
+    assert [each.value for each in found.evidence] == sorted(each.value or 0.0 for each in found.evidence)
+    assert found.reason == "euclidean distance, 2 clusters"
+    texts = score_over(list(POINTS), "silhouette", embedder=embed, labels=[text[0] for text in POINTS])
+    assert {each.text for each in texts.evidence} == set(POINTS)
+    samples = [RagSample("q", text, cluster=text[0]) for text in POINTS]
+    told = score_over(samples, "silhouette", embedder=embed, text="answer")
+    assert {each.text for each in told.evidence} == set(POINTS)
+    intra = score_over(points, "intra_cluster_similarity", labels=["near"] * 2 + ["far"] * 10)
+    assert "singletons left out" in intra.reason
+
+
 # --- dialogue ----------------------------------------------------------------------------------
 
 CACHE = {"a": [1.0, 0.0], "b": [0.6, 0.8], "c": [0.0, 1.0], "a too": [0.999, 0.0447]}
@@ -258,6 +302,49 @@ def test_error_rate_and_latency() -> None:
     seconds = score_over([1.0, 2.0, 3.0], "judge_latency")
     assert (seconds.value, seconds.details["p95"]) == (2.0, pytest.approx(2.9))
     assert score_over(answers(0.5), "judge_latency", by=METRIC, judge=judge, stat="p95").value >= 0
+
+
+def test_what_stands_beside_the_judges_quality() -> None:
+    pairs = [(n / 20, (n + 12 - place) / 20) for place, n in enumerate([0] * 12)]
+    found = score_over(pairs, "judge_consistency", delta=0.1)
+    assert [each.text for each in found.evidence] == [f"pair {n}" for n in range(1, 11)]
+    assert found.evidence[0].reason == "0 and 0.6"
+    errors = score_over([0.5, None, JudgeError("it is down\nbadly"), UndefinedScore("x")], "judge_error_rate")
+    assert (errors.value, errors.reason) == (0.5, "2 of 4 failed")
+    assert [(each.text, each.reason) for each in errors.evidence] == [
+        ("call 2", "no reply"), ("call 3", "it is down"),
+    ]  # fmt: skip
+    quick = score_over([1.0, 2.0], "judge_latency", stat="p95")
+    assert quick.value == pytest.approx(1.95)
+    assert (quick.details["mean"], quick.details["n_stored"]) == (1.5, 0)
+    assert quick.reason == "2 replies"
+    read = score_over([("x" * 300, True), ("yes", True)], "judge_accuracy", coverage=0.5)
+    assert read.reason == "TP 1, FP 0, FN 0, TN 0, 1 without a verdict"
+    assert len(read.evidence[0].reason) == 200
+    with pytest.raises(UndefinedScore, match="no call was made"):
+        score_over(answers(""), "judge_latency", by=METRIC, judge=Scripted())
+
+
+def test_raters_of_items() -> None:
+    found = score_over([(1, 1), (0, 1), (0, 0), (1, None)], "cohen_kappa", coverage=0.5)
+    assert (found.reason, found.details["n_items"], found.details["n_failed"]) == (
+        "3 items, weights none", 4, 1,
+    )  # fmt: skip
+    assert score_over([(1, 1), (0, 1), (0, 0)], "gwet_ac1").reason == "3 items"
+    alpha = score_over([(1, 1, 0), (0, 0, 0), (1, 1, None)], "krippendorff_alpha")
+    assert alpha.reason == "3 items, 3 raters, nominal"
+    with pytest.raises(UsageError, match=r"one entry for each rater; got \[2, 3\]"):
+        score_over([(1, 1, 0), (0, 0)], "krippendorff_alpha")
+    for wrong in ("ab", [1], (1, 2, 3), 5):
+        with pytest.raises(UsageError, match="cohen_kappa: item 1 must be a pair"):
+            score_over([(1, 1), wrong], "cohen_kappa")
+
+
+def test_by_is_for_samples() -> None:
+    with pytest.raises(UsageError, match="by='faithfulness' scores samples, and these aren't"):
+        score_over([(0.1, 0.2)], "judge_consistency", by="faithfulness")
+    with pytest.raises(UsageError, match="faithfulness for sample .* needs contexts"):
+        score_over(answers(1), "judge_error_rate", by="faithfulness", judge=Scripted())
 
 
 def test_a_yes_no_judge() -> None:

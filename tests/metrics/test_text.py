@@ -115,3 +115,21 @@ def test_bleu_over_a_set() -> None:
         score("corpus_bleu", samples[0])
     with pytest.raises(UsageError, match="reference"):
         score_over([samples[0].with_(reference=None)], "corpus_bleu")
+
+
+def test_the_language_of_a_sample_chooses_the_tokenizer() -> None:
+    spaced = sample("a b c d e", "a b c d e", lang="zh")
+    assert "tok:zh" in score("bleu", spaced).details["signature"]
+    corpus = score_over([EN, spaced], "corpus_bleu")
+    assert "tok:zh" in corpus.details["signature"]  # of the first that names one
+    assert "tok:intl" in score_over([EN, spaced], "corpus_bleu", lang="ru").details["signature"]
+    assert (corpus.reason, corpus.details["n_items"]) == ("2 answers", 2)
+
+
+def test_what_is_compared_is_told() -> None:
+    wanted = "the reference is: The capital of France is Paris"
+    for name in ("rouge1", "bleu", "chrf", "exact_match", "token_f1", "string_similarity"):
+        assert score(name, EN).reason == wanted
+    [shown] = score("string_similarity", EN).evidence
+    assert (shown.text, shown.reason) == (EN.reference, "reference")
+    assert score("exact_match", sample("a", "x" * 200)).reason == f"the reference is: {'x' * 159}…"
