@@ -292,6 +292,73 @@ def test_it(record_property):
     assert "results lost" in result.stdout.str() or "INTERNALERROR" in result.stdout.str()
 
 
+@pytest.mark.parametrize("lost", [1, 12])
+def test_tests_of_which_no_result_comes_back_are_named(project: Project, both: list[str], lost: int) -> None:
+    project.write(
+        conftest_py="""
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    return True if "gone" in item.name else None
+""",
+        test_a_py=PRELUDE
+        + f"""
+@pytest.mark.parametrize("n", range(10, 10 + {lost}))
+def test_gone(n):
+    rb.assert_search_rag(SAMPLE, judge=says(1))
+
+def test_here():
+    rb.assert_search_rag(SAMPLE, judge=says(1))
+
+def test_bad():
+    assert 0
+""",
+    )
+    result = project.run("-k", "not bad", "--ragbench-json=out.json", *both)
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    names = [f"  test_a.py::test_gone[[]{n}]" for n in range(10, 10 + lost)][:10]
+    result.stdout.fnmatch_lines(
+        [
+            "*= ragbench: results lost =*",
+            f"{lost} of {lost + 1} tests were collected, but no result came back:",
+            *names,
+        ]
+    )
+    assert result.stdout.str().count("  test_a.py::test_gone") == len(names)
+    report = project.report()
+    assert (report["complete"], len(report["lost"])) == (False, lost)
+    # A test that failed is reason enough to look.
+    if lost == 1:
+        assert "results lost" not in project.run(*both).stdout.str()
+
+
+def test_a_test_that_failed_before_its_metric_leaves_a_record(project: Project, both: list[str]) -> None:
+    project.write(
+        test_a_py=PRELUDE
+        + """
+def test_early():
+    assert 0
+    rb.assert_search_rag(SAMPLE, judge=says(1))
+
+def test_never(pytestconfig):
+    if pytestconfig.getoption("verbose") > 5:
+        rb.assert_search_rag(SAMPLE, judge=says(1))
+
+def test_plain():
+    assert 0
+
+def test_scored():
+    rb.assert_search_rag(SAMPLE, judge=says(1))
+"""
+    )
+    assert project.run("--ragbench-json=out.json", *both).ret == 1
+    found = {record["test"].partition("::")[2]: record for record in project.report()["results"]}
+    assert set(found) == {"test_early", "test_scored"}
+    assert (found["test_early"]["outcome"], found["test_early"]["kind"]) == ("failed", None)
+    assert "search_rag" in "".join(found["test_early"]["metrics"])
+
+
 def test_any_kind_of_number_crosses(project: Project, both: list[str]) -> None:
     project.write(
         test_a_py=PRELUDE

@@ -193,3 +193,66 @@ def test_evidence_fits_the_terminal(
         for line in closing.splitlines()
         if "xml file" not in line and "==" not in line
     )
+
+
+LONG = """\
+import json
+import pytest_ragbench as rb
+
+SAMPLE = rb.RagSample(
+    "How long may a customer who lives abroad keep a product before it is sent back?", "Thirty days.",
+    ["It takes 30 days." * 5], id="long",
+)
+
+def judge(messages):
+    text = json.dumps(messages)
+    if "verdict" not in text:
+        return json.dumps({"claims": ["A customer who lives abroad may keep a product for a very long time indeed."]})
+    return json.dumps({"verdicts": [{"claim": 1, "verdict": "no", "reason": "The context says nothing of that."}]})
+
+def test_far():
+    rb.assert_faithfulness(SAMPLE, ">=0.8", judge=judge)
+
+def test_judge():
+    raise rb.JudgeError("what the test says itself of its judge is broken into lines too\\nand more of it")
+
+def test_quality():
+    raise rb.QualityFailure("much too bad\\nand more of it")
+"""
+
+
+def test_long_messages_are_broken_below_what_they_are_of(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    project.write(test_a_py=LONG)
+    result = project.run("-p", "no:cacheprovider", "--junitxml=j.xml")
+    result.assert_outcomes(failed=2, errors=1)
+    lines = [line for line in result.stdout.lines if line.startswith(("E ", "test_a.py:"))]
+    assert [line for line in lines if "judge      judge" not in line] == [
+        "E       JudgeError: what the test says itself of its judge",
+        "E         is broken into lines too",
+        "E       and more of it",
+        "test_a.py:19: JudgeError",
+        "E       faithfulness 0.00, wanted >=0.8: The context says",
+        "E         nothing of that.",
+        "E         question   How long may a customer who lives",
+        "E                    abroad keep a product before it is sent",
+        "E                    back?",
+        "E         id         long",
+        "E         answer     Thirty days.",
+        "E         claims     ✗ A customer who lives abroad may keep",
+        "E                      a product for a very long time",
+        "E                      indeed.   The context says nothing of",
+        "E                      that.",
+        "E         chunks     [1] It takes 30 days.It takes 30",
+        "E                      days.It takes 30 days.It takes 30",
+        "E                      days.It takes 30 days.",
+        "test_a.py:16: QualityFailure",
+        "E       much too bad",
+        "E       and more of it",
+        "test_a.py:22: QualityFailure",
+    ]
+    junit = (project.path / "j.xml").read_text(encoding="utf-8")
+    assert 'message="failed on setup with &quot;JudgeError: what the test says' in junit
+    assert 'message="much too bad"' in junit

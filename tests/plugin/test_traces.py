@@ -20,13 +20,15 @@ def test_a_failure_tells_its_trace(project: Project) -> None:
         ragbench_toml='trace_url = "https://traces.example/t/{trace_id}"\n',
         test_a_py="import pytest\n"
         "@pytest.mark.rag_questions([{'id': 'bad', 'question': 'a'}, {'id': 'lost', 'question': 'lost'}])\n"
-        "def test_a(rag_sample):\n    assert rag_sample.answer == 'b'\n",
+        "def test_a(rag_sample):\n    assert rag_sample.answer == 'b'\n"
+        "@pytest.mark.rag_questions([{'id': f'{n}', 'question': f'{n}'} for n in range(7)])\n"
+        "def test_set(rag_samples):\n    assert not list(rag_samples)\n",
     )
     with rag_server(answer) as server:
         run = project.run(
             "--rag-url", server.url, "-n", "2", "--junitxml=j.xml", "--ragbench-html=p.html", "--ragbench-json=out.json"
         )  # fmt: skip
-    run.assert_outcomes(failed=1, errors=1)
+    run.assert_outcomes(failed=2, errors=1)
     report = project.report()
     assert report["run"]["trace_url"] == "https://traces.example/t/{trace_id}"
     tests = {each["test"].rpartition("[")[2]: each for each in report["results"]}
@@ -34,9 +36,15 @@ def test_a_failure_tells_its_trace(project: Project) -> None:
     shown = [f"https://traces.example/t/{each['trace_id']}" for each in (bad, lost)]
     assert all(len(each["trace_id"]) == 32 for each in (bad, lost))
     run.stdout.fnmatch_lines_random([f"{shown[0]}   bad", f"{shown[1]}   lost"])
+    text = run.stdout.str()
+    assert [text.count(f"- {title} -") for title in ("trace of the question", "traces of the questions")] == [
+        2,
+        1,
+    ]
+    run.stdout.fnmatch_lines(["https://traces.example/t/*   4", "... and 2 more, which stand in the report"])
     junit = ElementTree.fromstring((project.path / "j.xml").read_text(encoding="utf-8"))
     told = {each.get("value") for each in junit.iter("property") if each.get("name") == "ragbench.trace"}
-    assert told == set(shown)
+    assert (told >= set(shown), len(told)) == (True, 7)
     page = json.loads(ReadPage((project.path / "p.html").read_text(encoding="utf-8")).blocks[0])
     assert page["trace_url"].startswith("https://traces.example")
     assert bad["trace_id"] in {row.get("trace_id") for row in page["questions"]}
