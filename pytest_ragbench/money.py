@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+_EXACT = Context(prec=1100)
+"""Digits enough for any float."""
 
 
 def dollars(cost: float | None) -> str:
@@ -14,8 +18,15 @@ def dollars(cost: float | None) -> str:
     if not cost:
         return "-" if cost is None else "$0"
     sign, amount = ("-" if cost < 0 else ""), abs(cost)
+    if not math.isfinite(amount):
+        return f"{sign}${amount}"
     if amount >= 1:
-        return f"{sign}${amount:,.2f}"
+        return f"{sign}${_rounded(amount, 2):,f}"
     digits = 4 if amount >= 0.01 else max(6, 1 - math.floor(math.log10(amount)))
-    whole, _, part = f"{amount:.{digits}f}".partition(".")
+    whole, _, part = f"{_rounded(amount, digits):f}".partition(".")
     return f"{sign}${whole}.{part.rstrip('0').ljust(2, '0')}"
+
+
+def _rounded(amount: float, digits: int) -> Decimal:
+    # Halves up, as in the page's script: format() rounds 1.125 to the even 1.12.
+    return Decimal(amount).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _EXACT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from pytest_ragbench.calibration.labels import read_labels
 from pytest_ragbench.model.report import RunReport
+from pytest_ragbench.money import dollars
 from pytest_ragbench.report.html import write_html
+from tests.ground.test_money import AMOUNTS
 from tests.report_html.pages import a_report, a_result, a_score
 
 pytestmark = pytest.mark.browser
@@ -206,3 +209,13 @@ CONTRASTS = """() => {
       return [node.textContent.trim().slice(0, 40), (pair[0] + 0.05) / (pair[1] + 0.05)];
     });
 }"""
+
+
+def test_money_is_written_as_in_the_terminal(browser: Any, tmp_path: Path) -> None:
+    """The page's script has the only second copy of ``money.py``."""
+    page = Opened(browser, tmp_path / "page.html", many(1)).page
+    chance = random.Random(7)
+    amounts = [cost for cost, _ in AMOUNTS if cost is not None]
+    amounts += [chance.uniform(1, 10) * 10.0 ** chance.randint(-9, 6) for _ in range(2000)]
+    amounts += [chance.randint(1, 4000) / 32 for _ in range(500)]  # ties in binary
+    assert page.evaluate("amounts => amounts.map(dollars)", amounts) == [dollars(cost) for cost in amounts]

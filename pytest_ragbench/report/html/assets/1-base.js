@@ -23,7 +23,7 @@ const shown = (value, digits = 3) => (value === undefined || value === null ? "â
 // As money.py writes it.
 function dollars(cost) {
   if (!cost) return "$0";
-  if (cost >= 1) return "$" + cost.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  if (cost >= 1) return "$" + cost.toFixed(2).replace(/\B(?=(\d{3})+\.)/g, ",");
   const digits = cost >= 0.01 ? 4 : Math.min(100, Math.max(6, 1 - Math.floor(Math.log10(cost))));
   const [whole, part] = cost.toFixed(digits).split(".");
   return `$${whole}.${part.replace(/0+$/, "").padEnd(2, "0")}`;
