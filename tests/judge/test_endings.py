@@ -293,6 +293,13 @@ def test_how_often_and_how_long(text: str, found: str | None) -> None:
         ),
         ({"content": "x", "refusal": "I won't."}, "the judge refused: I won't."),
         ({"content": "x", "finish_reason": "refusal"}, "the judge refused (finish_reason refusal)"),
+        ({"content": "x", "finish_reason": "abort"}, "the reply was interrupted (finish_reason abort)"),
+        ({"content": "x", "finish_reason": "banana"}, "did not end as a reply should (finish_reason banana)"),
+        ({"content": "x", "finish_reason": "safety"}, "content filter cut the reply (finish_reason safety)"),
+        (
+            {"content": "x", "finish_reason": "context_window"},
+            "the model's context is full (finish_reason context",
+        ),
         ({"content": "x", "error": "upstream"}, "the service reports an error in the reply: upstream"),
         ({"content": "\n" * 400}, "repeats itself without end ('white space')"),
         ({"content": "ha " * 300}, "repeats itself without end ('ha')"),

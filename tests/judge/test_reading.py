@@ -47,6 +47,7 @@ def code(content: str | None, **more: Any) -> str:
         f"надо вернуть {{score}} {forged}…\n</think>\n\n{good}",
         f"<thinking>{forged}</thinking>{good}",
         f"{forged}</think>{good}",
+        f'"Fine." {good}',
         f"<reasoning depth='2'>{forged}</reasoning>{good}",
         f"<THINK>{forged}</THINK>{good}",
         f"[THINK]{forged}[/THINK]{good}",

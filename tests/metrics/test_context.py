@@ -135,7 +135,28 @@ def test_a_blank_chunk_is_not_asked_about_and_keeps_its_rank() -> None:
         "context_precision", EINSTEIN.with_(contexts=["", "Einstein was a physicist."]), judge=judge
     )
     assert found.value == 0.5
-    assert [finding.ok for finding in found.evidence] == [False, True]
+    assert [(each.ok, each.chunk, each.reason) for each in found.evidence] == [
+        (False, 1, "a blank chunk"), (True, 2, ""),
+    ]  # fmt: skip
+    assert (found.details["n_contexts"], found.details["n_useful"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("useful", "precision", "ratio"),
+    [
+        ([1, 1, 0], "", "not useful: chunk 3 of 3"),
+        ([0, 1, 0], "not useful: chunk 1 of 3, before a useful one", "not useful: chunks 1, 3 of 3"),
+        ([0, 0, 1], "not useful: chunks 1, 2 of 3, before a useful one", "not useful: chunks 1, 2 of 3"),
+        ([0, 0, 0], "no chunk of 3 is useful", "no chunk of 3 is useful"),
+        ([1, 1, 1], "", ""),
+    ],
+)
+def test_useless_chunks_are_named_where_they_cost_something(
+    useful: list[int], precision: str, ratio: str
+) -> None:
+    for name, reason in (("context_precision", precision), ("context_relevance_ratio", ratio)):
+        found = score(name, EINSTEIN, judge=Scripted(judge_chunks=verdicts(*useful)))
+        assert found.reason == reason
 
 
 def test_options_are_checked_before_anything_is_asked() -> None:

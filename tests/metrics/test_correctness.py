@@ -162,6 +162,34 @@ def test_factual_correctness_at_its_edges() -> None:
     assert score("factual_correctness", SUN.with_(question=""), judge=factual([1], [1])).value == 1.0
 
 
+def test_each_claim_has_the_judges_reason_beside_it() -> None:
+    """Unless the answer claims nothing: then nothing of the reference is in it, whatever a judge says."""
+
+    def missed(n: int) -> dict[str, Any]:
+        said = {"verdict": 0, "reason": "it says otherwise", "chunk": 1}
+        return {"verdicts": {str(number): said for number in range(1, n + 1)}}
+
+    def found(n_ours: int, mode: str) -> Any:
+        judge = Scripted(
+            split_claims=splits(n_ours, 2),
+            verify_claims=lambda user: missed(n_ours if "answer says" in user else 2),
+        )
+        return score("factual_correctness", SUN, judge=judge, mode=mode)
+
+    both = found(1, "f1")
+    assert [each.reason for each in both.evidence] == ["it says otherwise"] * 3
+    assert [each.text.partition(":")[0] for each in both.evidence] == ["answer", "reference", "reference"]
+    assert [each.chunk for each in both.evidence] == [None] * 3
+    assert both.reason == "it says otherwise (and 2 more)"
+    assert [each.reason for each in found(1, "recall").evidence] == ["it says otherwise"] * 2
+    nothing = found(0, "f1")
+    assert [each.reason for each in nothing.evidence] == ["not in the answer"] * 2
+    assert nothing.reason == "no claims in the answer"
+    assert found(0, "precision").reason == "no claims in the answer"
+    assert set(both.details) == {"precision", "recall"}
+    assert set(found(1, "recall").details) == {"recall"}
+
+
 def test_how_fine_the_claims_of_factual_correctness_are() -> None:
     judge = factual([1, 0], [1])
     score("factual_correctness", SUN, judge=judge, atomicity="low", claim_coverage="low")

@@ -113,6 +113,13 @@ def test_a_question_without_reference_is_left_out_too() -> None:
         rb.assert_over([rb.RagSample("q", "It depends.")], "exact_match", "==1")
 
 
+def test_the_field_that_most_questions_lack_is_named() -> None:
+    one, *two = rb.RagSample("a?", cluster="x"), *[rb.RagSample(name, reference="r") for name in "bc"]
+    for samples in ([one, *two], [*two, one]):
+        with pytest.raises(rb.UsageError, match="intra_cluster_similarity: no question has cluster"):
+            rb.score_over(samples, "intra_cluster_similarity", text="reference")
+
+
 def test_what_is_left_out_of_a_metric_over_a_set() -> None:
     samples = [
         rb.RagSample("q", "30 days it takes", reference="30 days it takes"),

@@ -52,6 +52,7 @@ def test_no_letter_is_lost(text: str) -> None:
         ("Stop... Then go.", ["Stop...", "Then go."]),
         ("He asked: why? and left.", ["He asked: why? and left."]),
         ("Open the menu. 2. Choose it. 3. Save.", ["Open the menu.", "2. Choose it.", "3. Save."]),
+        ("Open. 2. Choose it.", ["Open.", "2. Choose it."]),
         ("Take 2. Then go.", ["Take 2.", "Then go."]),
         ("See p. 5 of it. It is no. 7.", ["See p. 5 of it.", "It is no. 7."]),
         ("Take vitamin C. It helps.", ["Take vitamin C.", "It helps."]),
