@@ -190,6 +190,17 @@ def test_by_likeness() -> None:
     assert (ranked.value, [finding.chunk for finding in ranked.evidence]) == (0.5, [1, 2])
     with pytest.raises(UsageError, match="reference_contexts"):
         score("non_llm_context_recall", sample.with_(reference_contexts=[]))
+    blank = RagSample("q", contexts=["", "ab"], reference_contexts=["ab", " "])
+    assert score("non_llm_context_recall", blank).value == 1.0
+    assert score("non_llm_context_precision", blank).value == 0.5
+    assert [each.value for each in score("non_llm_context_precision", blank).evidence] == [0.0, 1.0]
+    assert score("non_llm_context_recall", half, cutoff=0.5 + 5e-13).value == 1.0
+    assert score("non_llm_context_recall", half, cutoff=0.5 + 5e-12).value == 0.0
+    told = score("non_llm_context_recall", sample)
+    assert told.reason == f"no chunk resembles: {wanted[1]}"
+    for cutoff in (-0.1, 1.1, True, "0.5"):
+        with pytest.raises(UsageError, match="cutoff must lie in 0..1"):
+            score("non_llm_context_recall", sample, cutoff=cutoff)
 
 
 def test_a_cut_off_is_given_once() -> None:
@@ -209,6 +220,16 @@ def test_by_id() -> None:
     assert score("id_based_context_precision", three.with_(context_ids=[])).value == 0.0
     with pytest.raises(UsageError, match="relevant_ids"):
         score("id_based_context_recall", three.with_(relevant_ids=[]))
+    more = RagSample("q", context_ids=["a", "x", "x", "b", "y"], relevant_ids=["a", "b"])
+    found = score("id_based_context_precision", more)
+    assert (found.value, found.reason) == (0.5, "not relevant: x, y")
+    assert [(each.text, each.ok) for each in found.evidence] == [
+        ("a", True), ("x", False), ("b", True), ("y", False),
+    ]  # fmt: skip
+    assert score("id_based_context_recall", more).reason == ""
+    missing = score("id_based_context_recall", more.with_(relevant_ids=["a", "b", "c"]))
+    assert missing.value == pytest.approx(2 / 3)
+    assert "c" in missing.reason
 
 
 # --- recall ------------------------------------------------------------------------------------
@@ -321,6 +342,12 @@ def test_sentences_that_were_copied() -> None:
     )
     assert found.value == 0.5  # OCR: 2 of 4
     assert (found.details["n_found"], found.details["n_invented"]) == (2, 1)
+    assert found.reason == "2 of 4 sentences are needed"
+    assert [(each.ok, each.reason) for each in found.evidence] == [
+        (True, ""), (True, ""), (None, "in no chunk: not counted"),
+    ]  # fmt: skip
+    rulers = score("context_sentence_relevancy", sample.with_(contexts=["---", "..."]), judge=Scripted())
+    assert (rulers.value, rulers.reason) == (0.0, "the chunks have no sentences")
     for nothing in ([], ["Insufficient Information"]):
         judge = Scripted(extract_sentences={"sentences": nothing})
         assert score("context_sentence_relevancy", sample, judge=judge).value == 0.0

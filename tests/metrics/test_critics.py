@@ -131,6 +131,41 @@ def test_scale_of_one_to_five() -> None:
     assert score("answer_accuracy", PARIS, judge=judge, scale=range(1, 6)).value == 0.75
 
 
+def test_what_the_two_examiners_said_is_in_the_score() -> None:
+    def found(first: int, second: int, mode: str) -> Any:
+        def rate(user: str) -> dict[str, Any]:
+            return rated(first if "It is Paris." in user.partition("The answer:")[2] else second)
+
+        judge = Scripted(rate_accuracy=rate, confirm_accuracy=rated(second))
+        return score("answer_accuracy", PARIS, judge=judge, mode=mode)
+
+    for ratings in ((2, 1), (1, 2)):
+        averaged = found(*ratings, "swap_average")
+        assert [(each.text, each.reason, each.value) for each in averaged.evidence] == [
+            (f"rating {rating} of 0..2", f"rated {rating}", rating / 2) for rating in ratings
+        ]
+        assert averaged.reason == "rated 1"  # the lower one has to be explained
+        assert (averaged.votes, averaged.details["scale"]) == (2, "0..2")
+    near, far = found(2, 1, "confirm"), found(2, 0, "confirm")
+    assert (near.details["gap"], near.details["disagree"], near.reason) == (0.5, False, "rated 1")
+    assert (far.details["gap"], far.details["disagree"]) == (1.0, True)
+    assert far.reason == "the two ratings are more than half the scale apart; rated 0"
+    [shown] = far.evidence
+    assert (shown.text, shown.value, far.details["rating"]) == ("rating 0 of 0..2", 0.0, 0)
+    single = score("answer_accuracy", PARIS, judge=Scripted(rate_accuracy=rated(2)))
+    assert "gap" not in single.details
+
+
+def test_a_mistake_in_one_of_two_ratings_is_not_passed_over() -> None:
+    def judge(messages: Any) -> str:
+        if "It is Paris." in messages[1]["content"].partition("The answer:")[2]:
+            return json.dumps(rated(2))
+        raise UsageError("no such model")
+
+    with pytest.raises(UsageError, match="no such model"):
+        score("answer_accuracy", PARIS, judge=judge, mode="swap_average")
+
+
 # --- context relevance and groundedness --------------------------------------------------------
 
 
@@ -151,11 +186,20 @@ def test_context_relevance_by_chunk() -> None:
     assert found.value == pytest.approx(1 / 3)
     assert found.details["values"] == [1.0, 0.0, 0.0]
     assert len(judge.asked) == 2
+    assert [(each.chunk, each.value, each.reason) for each in found.evidence] == [
+        (1, 1.0, "rated 2"), (2, 0.0, "a blank chunk"), (3, 0.0, "rated 0"),
+    ]  # fmt: skip
+    assert found.reason == "a blank chunk"  # the first of the lowest
+    twice = score("context_relevance", sample, judge=judge, per="chunk", mode="average")
+    assert twice.value == pytest.approx(1 / 3)
+    assert len(judge.asked) == 2 + 4
 
 
 def test_groundedness() -> None:
     assert score("response_groundedness", PARIS, judge=Scripted(rate_groundedness=rated(1))).value == 0.5
     assert score("response_groundedness", PARIS.with_(answer=""), judge=Scripted()).value == 0.0
+    judge = Scripted(rate_groundedness=[rated(2), rated(1)])
+    assert score("response_groundedness", PARIS, judge=judge, mode="average").value == 0.75
     copied = PARIS.with_(answer=PARIS.contexts[0])  # type: ignore[index]
     assert score("response_groundedness", copied, judge=Scripted(rate_groundedness=rated(0))).value == 0.0
 
@@ -185,7 +229,18 @@ def test_each_vote_is_a_call_of_its_own() -> None:
     judge = Scripted(check_aspect=votes("yes", "no", "да"))
     found = score("aspect", PARIS, judge=judge, definition="Is the answer polite?", votes=3)
     assert (found.value, found.votes, found.details["yes"], found.details["no"]) == (1.0, 3, 2, 1)
-    assert "(2:1)" in found.reason
+    assert found.reason.endswith(" (2:1)")
+    assert found.reason.startswith(("says yes", "says да"))  # of the winning side
+    assert sorted((each.text, each.ok) for each in found.evidence) == [
+        ("no", False), ("yes", True), ("yes", True),
+    ]  # fmt: skip
+    lower = Scripted(check_aspect=votes("no", "no", "yes"))
+    found = score("aspect", PARIS, judge=lower, definition="Rude?", votes=3, direction="lower")
+    assert (found.value, found.reason) == (0.0, "says no (1:2)")
+    assert sorted((each.text, each.ok) for each in found.evidence) == [
+        ("no", True), ("no", True), ("yes", False),
+    ]  # fmt: skip
+    assert score("aspect", PARIS, judge=Scripted(check_aspect=votes(1)), definition="x?").reason == "says 1"
     assert len(judge.asked) == 3
     assert "Criterion: Is the answer polite?" in judge.messages[0][0]["content"]
 
@@ -265,11 +320,43 @@ def test_a_grade_that_the_rubric_does_not_have(grade: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "rubric", [{}, {1: "one"}, {1: "a", 2: ""}, {"x": "a", 2: "b"}, {1: "a", "1": "b"}, [1, 2]]
+    "rubric",
+    [
+        {},
+        {1: "one"},
+        {1: "a", 2: ""},
+        {1: "a", 2: 3},
+        {"x": "a", 2: "b"},
+        {1: "a", "1": "b"},
+        [1, 2],
+        {True: "a", 2: "b"},
+        {1.5: "a", 2: "b"},
+    ],
 )
 def test_rubrics_that_can_not_be(rubric: Any) -> None:
     with pytest.raises(UsageError, match="rubric"):
         score("rubric", PARIS, rubric=rubric, judge=Scripted())
+
+
+def test_grades_below_zero_in_any_order() -> None:
+    judge = Scripted(rate_rubric=rated(0))
+    found = score("rubric", PARIS, rubric={"1": "good", "-1": "bad", 0: "so so"}, judge=judge)
+    assert (found.value, found.details["scale"], found.reason) == (0.5, "-1..1", "rated 0")
+    assert [each.text for each in found.evidence] == ["grade 0: so so"]
+
+
+def test_what_the_judge_of_a_rubric_sees() -> None:
+    judge = Scripted(rate_rubric=rated(5))
+    score("rubric", PARIS, judge=judge, rubric=RUBRIC, include="reference")
+    assert "<reference" in judge.messages[0][1]["content"]
+    assert "<chunk" not in judge.messages[0][1]["content"]
+    define_rubric("test_sees", RUBRIC, include=["contexts"])
+    score("test_sees", PARIS, judge=judge)
+    assert "<chunk" in judge.messages[1][1]["content"]
+    # Without them there is nothing to show, which is for the judge to say.
+    assert score("test_sees", PARIS.with_(contexts=[]), judge=judge).value == 1.0
+    with pytest.raises(UsageError, match="needs contexts"):
+        score("test_sees", PARIS.with_(contexts=None), judge=judge)
 
 
 def test_named_criteria_are_metrics() -> None:
