@@ -221,6 +221,7 @@ def test_a_reply_that_only_thinks_says_so(engine: Engine, message: dict[str, Any
     [
         {"content": None, "reasoning_content": "No, wait"},
         {"content": "Yes", "reasoning_content": "No, wait"},
+        {"content": "No", "reasoning_content": "No, wait"},
         {"content": "Yes"},  # the thoughts are cut off by the server
         {"content": ""},
     ],
@@ -230,8 +231,12 @@ def test_log_probabilities_of_thoughts_are_no_verdict(engine: Engine, message: d
     choice = {"message": message, "finish_reason": "length", "logprobs": {"content": [token]}}
     (task,) = in_a_word(VerifyClaims(("The sky is blue.",), ("The sky is blue.",)))
     with OpenAIServer([Reply(body={"choices": [choice]})]) as server:
-        fails(server, engine, task)
+        failure = fails(server, engine, task)
         assert server.calls == 1
+    if "reasoning_content" in message:
+        assert failure.code == "only_reasoning"
+    else:
+        assert "not those of the judge's answer" in str(failure)
 
 
 @pytest.mark.parametrize("reason", ["error", "content_filter", "something_new"])

@@ -45,7 +45,9 @@ def test_faithfulness_at_its_edges() -> None:
     assert score("faithfulness", FILM, judge=Scripted(split_claims=claims()), on_no_claims=1.0).value == 1.0
     for contexts in ([], [""]):
         judge = Scripted(split_claims=claims("a"))
-        assert score("faithfulness", FILM.with_(contexts=contexts), judge=judge).value == 0.0
+        found = score("faithfulness", FILM.with_(contexts=contexts), judge=judge)
+        assert (found.value, found.reason) == (0.0, "no contexts retrieved")
+        assert [(each.ok, each.reason) for each in found.evidence] == [(False, "no chunk was retrieved")]
         assert judge.asked == ["split_claims"]
     assert score("faithfulness", FILM.with_(answer=" \n"), judge=Scripted()).value == 0.0
 
@@ -70,6 +72,11 @@ def test_a_verifier_of_ones_own() -> None:
 
     found = score("faithfulness", FILM, judge=judge, verifier=nli)
     assert found.value == pytest.approx(2 / 3)  # 0.5 rounds to 0
+    assert [(each.ok, each.value) for each in found.evidence] == [(True, 0.9), (False, 0.5), (True, 0.51)]
+    assert (found.details["verifier"], found.details["n_claims"]) == ("own", 3)
+    assert found.reason == "not supported: b"
+    edges = Scripted(split_claims=claims("a", "b"))
+    assert score("faithfulness", FILM, judge=edges, verifier=lambda *_: [0, 1]).value == 0.5
     assert seen == [(("a", "b", "c"), FILM.contexts)]
     for wrong in ([0.9], [0.9, 2.0, 0.1], [0.9, float("nan"), 0.1]):
         with pytest.raises(JudgeError, match="one probability"):

@@ -209,11 +209,38 @@ def test_cache_hit_rate() -> None:
         assert_cache_hit_rate(questions, ">=0.1", cache="a")
 
 
+def test_what_is_told_of_a_cache() -> None:
+    questions = [RagSample(text) for text in ("a", "b", "c")]
+    found = score_over(questions, "cache_hit_rate", embedder=look_up, cache=["b", "a too"])
+    assert found.reason == "1 hit among 3 questions, 2 cached"
+    assert [(each.text, each.ok) for each in found.evidence] == [("a", True), ("b", False), ("c", False)]
+    assert found.evidence[1].value == pytest.approx(0.999 * 0.6 + 0.0447 * 0.8, abs=1e-3)  # not to itself
+    assert {name: found.details[name] for name in ("n_items", "n_cached", "cutoff")} == {
+        "n_items": 3, "n_cached": 2, "cutoff": 0.85,
+    }  # fmt: skip
+    empty = score_over(questions, "cache_hit_rate", embedder=look_up, cache=[])
+    assert [(each.ok, each.value) for each in empty.evidence] == [(False, None)] * 3
+    for cutoff in (-1.5, 1.5, True):
+        with pytest.raises(UsageError, match=r"cutoff must lie in -1\.\.1"):
+            score_over(questions, "cache_hit_rate", embedder=look_up, cutoff=cutoff)
+    with pytest.raises(UsageError, match="must be a list of questions"):
+        score_over(questions, "cache_hit_rate", embedder=look_up, cache=["a", 1])
+
+
 def test_context_preservation() -> None:
     turns = [RagSample(text, session="s") for text in ("a", "b", "c")] + [RagSample("a", session="alone")]
     found = score_over(turns, "context_preservation", embedder=look_up)
     assert found.value == pytest.approx(0.7)
     assert found.details["n_left_out"] == 1
+    assert [(each.text, each.reason) for each in found.evidence] == [
+        ("s", "3 questions"), ("alone", "1 question"),
+    ]  # fmt: skip
+    assert [each.value for each in found.evidence] == [pytest.approx(0.7), None]
+    assert found.reason == "2 sessions, 1 of one question left out"
+    assert (found.details["n_items"], found.details["n_sessions"]) == (4, 2)
+    both = [*turns[:3], RagSample("a", session="t"), RagSample("a", session="t")]
+    assert score_over(both, "context_preservation", embedder=look_up).value == pytest.approx(0.85)
+    assert score_over(both, "context_preservation", embedder=look_up, pooled=True).value == pytest.approx(0.8)
     with pytest.raises(UndefinedScore, match="one question"):
         score_over(turns[-1:], "context_preservation", embedder=look_up)
     with pytest.raises(UsageError, match="session"):
@@ -245,7 +272,13 @@ def test_multi_turn_consistency() -> None:
     assert found.value == pytest.approx((0.5 + 1) / 2)
     assert found.details["per_session"] == {"ru": 0.5, "en": 1.0}
     assert found.details["n_left_out"] == 1
-    assert "contradicts answer 1: другой срок" in [finding.reason for finding in found.evidence]
+    assert [(each.text, each.ok, each.reason) for each in found.evidence] == [
+        ("ru, answer 2: Нужен чек.", True, ""),
+        ("ru, answer 3: Срок — 45 дней.", False, "contradicts answer 1: другой срок"),
+        ("en, answer 2: It opens at 9.", True, ""),
+    ]
+    assert found.reason == "contradicts answer 1: другой срок"
+    assert (found.details["n_items"], found.details["n_sessions"]) == (7, 3)
     assert len(judge.asked) == 2
     with pytest.raises(UndefinedScore):
         score_over(talk("alone", "Yes.", " "), "multi_turn_consistency", judge=judge)

@@ -16,7 +16,7 @@ from pytest_ragbench.model.samples import Location, RagSample
 from pytest_ragbench.model.scores import Score
 from pytest_ragbench.scoring import Context, ScoreRequest, prepare, wait_for_scores
 from pytest_ragbench.scoring.configured import configured_options
-from pytest_ragbench.scoring.requests import Prepared, check_judge, shortcut
+from pytest_ragbench.scoring.requests import MetricSetup, Prepared, check_judge, shortcut
 from pytest_ragbench.settings import Settings
 from tests.metrics.scripted import Scripted, claims, verdicts
 from tests.scoring.asking import context
@@ -186,6 +186,28 @@ def test_a_judge_that_can_not_do_a_task_is_refused() -> None:
         check_judge(metric, Able("split_claims"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="can't do 'verify_claims'"):
         check_judge(find("faithfulness"), Able("split_claims"))  # type: ignore[arg-type]
+
+
+def test_judge_and_embedder_of_a_file_are_built_once() -> None:
+    built: list[str] = []
+
+    def build(name: str, made: Any) -> Any:
+        built.append(name)
+        return made
+
+    vectors: Any = Able()
+    known = Context(
+        settings=Settings, engine=lambda: vectors,
+        judge=lambda: build("judge", JUDGE), embedder=lambda: build("embedder", vectors),
+    )  # fmt: skip
+    setup = MetricSetup(known, ScoreRequest(metric="answer_relevancy", sample=RagSample("")))
+    assert setup.prepare(SAMPLE.with_(answer=" ")).judge is None
+    assert built == []
+    assert (setup.judge_for(), setup.embedder_for()) == (JUDGE, vectors)
+    for _ in range(2):
+        found = setup.prepare(SAMPLE)
+        assert (found.judge, found.embedder) == (JUDGE, vectors)
+    assert built == ["judge", "embedder"]
 
 
 def test_what_is_scored_without_a_call_needs_no_judge() -> None:
