@@ -83,19 +83,32 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     )
 
 
+def history_of(settings: Settings) -> Path | None:
+    """The file of the setting ``history``; None where none is set."""
+    return _top(settings.history) / Path(settings.history).expanduser() if settings.history else None
+
+
 def configured_history() -> tuple[Path, Path | None]:
     """The file of the setting ``history``, and the folder of whole reports where one is set.
 
     Raises
     ------
     UsageError
-        None is set.
+        No history is set.
     """
     settings = settings_of({})
-    if not settings.history:
+    history, reports = history_of(settings), settings.history_reports
+    if not settings.history or history is None:
         raise UsageError("which history? name its file, or set `history` in ragbench.toml")
-    reports = Path(settings.history_reports).expanduser() if settings.history_reports else None
-    return Path(settings.history).expanduser(), reports
+    return history, _top(settings.history) / Path(reports).expanduser() if reports else None
+
+
+def _top(file: str) -> Path:
+    """What paths of the configuration are relative to: pytest's rootdir. A command doesn't know it, and takes the
+    nearest folder that has the ``file``, from the working directory up.
+    """
+    folders = (Path(), *Path.cwd().parents)
+    return next((folder for folder in folders if (folder / Path(file).expanduser()).exists()), Path())
 
 
 def pytest_cache() -> Path | None:

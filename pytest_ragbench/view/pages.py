@@ -14,7 +14,7 @@ from pytest_ragbench.report.html.matrix import matrix_page
 from pytest_ragbench.report.html.page import Labels, Served
 from pytest_ragbench.report.html.runs import RunLine, runs_page
 from pytest_ragbench.report.matrix import matrix_of
-from pytest_ragbench.report.systems import columns_of
+from pytest_ragbench.report.systems import columns_of, systems_in
 from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.runs import Runs, ShownRun
 
@@ -59,15 +59,20 @@ class Pages:
         earlier = self._runs.latest(TREND, before=report.run.started)
         trend = [each.head for each in reversed(earlier)]
         labels = Labels(url="../labels", file=str(self.labels.path), marked=self.labels.of_run(run))
-        return html_report(report, trend=trend, lang=self._lang, served=Served("../", labels))
+        matrix = f"../compare?{urlencode({'run': run})}" if systems_in(report) else None
+        served = Served("../", labels, matrix)
+        return html_report(report, trend=trend, lang=self._lang, served=served)
 
     def compare(self, runs: Sequence[str]) -> str:
-        """Runs side by side, the oldest first. Raises as :meth:`Runs.report`, and where there are less than two."""
-        chosen = list(dict.fromkeys(runs))
-        if len(chosen) < 2:
-            raise UsageError("Tick two or more runs in the list to see them side by side.")
-        reports = sorted((self._runs.report(run) for run in chosen), key=lambda each: each.run.started)
+        """Runs side by side, the oldest first, or the systems of one. Raises as :meth:`Runs.report`, and where there is
+        less than two of them.
+        """
+        reports = sorted(
+            (self._runs.report(run) for run in dict.fromkeys(runs)), key=lambda each: each.run.started
+        )
         columns = columns_of(list(zip(_names(reports), reports, strict=True)))
+        if len(columns) < 2:
+            raise UsageError("Tick two or more runs in the list to see them side by side.")
         return matrix_page(matrix_of(columns), served=Served("."))
 
 

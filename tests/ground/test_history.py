@@ -179,11 +179,17 @@ def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa
     assert cli("report", "2.json", "-o", "page.html", "--history", "h.sqlite").code == 0
 
 
-def test_the_configured_history(cli: Cli) -> None:  # noqa: F811
+def test_the_configured_history(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     cli.write("ragbench.toml", 'history = "h.sqlite"\nhistory_reports = "kept"\n')
     cli.write("1.json", to_json(run(1)))
     assert "main" in cli("history", "--add", "1.json").out
     [kept] = (cli.path / "kept").iterdir()
     assert cli("report", str(kept), "-o", "page.html").code == 0
+    cli.write("tests/rag/empty.txt", "")
+    monkeypatch.chdir(cli.path / "tests/rag")
+    assert "main" in cli("history", "--add", str(cli.path / "1.json")).out, "as pytest sees it from there"
+    monkeypatch.chdir(cli.path)
+    assert sorted(file.name for file in cli.path.iterdir() if file.is_dir()) == ["kept", "tests"]
+    assert not list((cli.path / "tests/rag").glob("*.sqlite"))
     cli.write("ragbench.toml", 'history_reports = "kept"\n')
     assert "set history, too" in cli("history").err

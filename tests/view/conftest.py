@@ -17,7 +17,6 @@ from pytest_ragbench.view.labels import LabelsFile
 from pytest_ragbench.view.pages import Pages
 from pytest_ragbench.view.runs import Runs
 from pytest_ragbench.view.server import serve
-from tests.report_html.conftest import browser  # noqa: F401 - a fixture
 from tests.report_html.pages import a_report, a_result, a_score
 
 

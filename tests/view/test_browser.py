@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,18 @@ import pytest
 
 from pytest_ragbench.calibration.labels import read_labels
 from pytest_ragbench.report.history import History
+from tests.report_html.conftest import chromium
 from tests.report_html.test_accessibility import AXE, RULES
 from tests.view.conftest import Site, run_id, serving
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """For this file alone: beside its event loop the command has none of its own."""
+    with chromium() as started:
+        yield started
 
 
 class Visit:
@@ -141,3 +150,6 @@ def test_a_label_that_can_not_be_saved_is_not_forgotten(browser: Any, history: H
     visit.mark("It is 13.", "Right")
     visit.wait_for_bar("ragbench view does not answer")
     assert visit.page.evaluate("unsaved") is True
+    with visit.page.expect_download() as download:
+        visit.page.get_by_role("button", name="Save labels (1)").click()
+    assert [label.human_verdict for label in read_labels(Path(download.value.path()))] == [False]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -85,14 +87,21 @@ def test_the_browser_is_opened_where_it_is_wanted(
 ) -> None:
     """By default not from here, where the output is no terminal."""
     addresses: list[str] = []
+    is_opened = threading.Event()
+
+    def open_browser(address: str) -> None:
+        addresses.append(address)
+        is_opened.set()
 
     async def serve(pages: object, *, port: int, ready: object) -> None:
         assert callable(ready)
         ready("http://127.0.0.1:1/key/")
+        if opened:
+            await asyncio.to_thread(is_opened.wait, 30)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(view, "serve", serve)
-    monkeypatch.setattr("webbrowser.open", addresses.append)
+    monkeypatch.setattr("webbrowser.open", open_browser)
     ran = cli("view", str(history.path), *([asked] if asked else []))
     assert (ran.code, ran.out) == (0, "http://127.0.0.1:1/key/\n")
     assert addresses == ["http://127.0.0.1:1/key/"] * opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
@@ -56,6 +57,7 @@ def test_a_run_is_its_whole_report(site: Site) -> None:
     page = ReadPage(text)
     assert page.shows("Trend over 4 runs")
     assert page.shows("← Runs")
+    assert "side by side" not in text
     assert "What is q1?" in page.blocks[0]
     assert "connect-src 'self'" in page.policy
     assert [problem for problem in page.problems if "href='../'" not in problem] == []
@@ -70,6 +72,24 @@ def test_runs_side_by_side(site: Site) -> None:
     for query in ("compare", f"compare?run={run_id(4)}&run={run_id(4)}"):
         status, text = site.ask(query)
         assert (status, "Tick two or more" in text) == (400, True)
+
+
+def test_the_systems_of_one_run_side_by_side(tmp_path: Path) -> None:
+    report = a_run(1, 0.5, 0.9)
+    results = [
+        replace(result, system=name, test=f"{result.test}-{name}")
+        for result in report.results
+        for name in ("large", "small")
+    ]
+    path = tmp_path / "run.json"
+    path.write_text(to_json(replace(report, results=tuple(results))), encoding="utf-8")
+    with serving(path) as site:
+        assert (
+            f'href="../compare?run={run_id(1)}">Its systems side by side' in site.ask(f"run/{run_id(1)}")[1]
+        )
+        status, text = site.ask(f"compare?run={run_id(1)}")
+    assert status == 200
+    assert re.findall(r'<th scope="col" class="num">(.*?)</th>', text) == ["questions", "large", "small"]
 
 
 def test_what_can_not_be_opened_says_why(site: Site, history: History) -> None:

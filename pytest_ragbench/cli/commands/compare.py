@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pytest_ragbench.clean import clean
-from pytest_ragbench.cli.shared import Exit, emit, json_option, settings_of
+from pytest_ragbench.cli.shared import Exit, emit, history_of, json_option, settings_of
 from pytest_ragbench.gates.baseline import scales_of
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.observations import Observations
@@ -54,7 +54,7 @@ def command(
     """
     settings = settings_of({})
     if history is None and not (Path(old).exists() and Path(new).exists()):
-        history = Path(settings.history).expanduser() if settings.history else None
+        history = history_of(settings)
     before = read_baseline(old, history=history)
     report, name = find_report(new, base=Path(), history=history)
     scale_of = scales_of(Observations(report.results), before.observed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+from pytest_ragbench.cli.shared import emit, history_of, json_option, note, settings_of
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.model.report import RunReport
 from pytest_ragbench.report.earlier import find_report
@@ -82,8 +82,7 @@ def _read(runs: tuple[str, ...], history: Path | None) -> list[tuple[str, RunRep
         named = bool(equals) and not Path(given).exists()
         place = rest if named else given
         if history is None and not Path(place).exists():
-            configured = settings_of({}).history
-            history = Path(configured).expanduser() if configured else None
+            history = history_of(settings_of({}))
         report, _ = find_report(place, base=Path(), history=history)
         name = name if named else Path(place).stem if Path(place).exists() else place
         found.append((name, report))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pytest_ragbench.cli.shared import emit, json_option, note, settings_of
+from pytest_ragbench.cli.shared import emit, history_of, json_option, note, settings_of
 from pytest_ragbench.gates.baseline import scales_of
 from pytest_ragbench.gates.deciding import RunGates
 from pytest_ragbench.gates.observations import Observations
@@ -85,7 +85,7 @@ def _gates(
     settings: Settings, typed: Sequence[str], baseline: str | None, no_gates: bool, shards: Sequence[Shard]
 ) -> RunGates | None:
     given = baseline or settings.gating.baseline
-    history = Path(settings.history).expanduser() if settings.history else None
+    history = history_of(settings)
     old = read_baseline(given, history=history) if given else None
     seen = Observations(result for shard in shards for result in shard.report.results)
     scale_of = scales_of(seen, *([old.observed] if old else []))

@@ -7,6 +7,7 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -63,7 +64,8 @@ def command(
             note(f"labels: {labels}; Ctrl-C ends it")
         sys.stdout.flush()
         if opens if opens is not None else _on_a_desktop():
-            webbrowser.open(address)
+            # In a thread: a browser of the terminal would keep the server from answering it.
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:
         asyncio.run(serve(pages, port=port or 0, ready=ready))

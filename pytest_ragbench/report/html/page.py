@@ -63,6 +63,8 @@ class Served:
     """Address of the list of runs."""
     labels: Labels | None = None
     """None where the page has nothing to label."""
+    matrix: str | None = None
+    """Address of the run's systems side by side; None where it is of one."""
 
 
 def policy(script: str, css: str, *, served: bool = False) -> str:

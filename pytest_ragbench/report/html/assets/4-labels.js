@@ -73,7 +73,7 @@ function send() {
       problem = "";
     } catch (error) {
       sent.forEach((key) => waiting.add(key));
-      problem = error instanceof TypeError ? "ragbench view does not answer; start it again" : error.message;
+      problem = error instanceof TypeError ? "ragbench view does not answer" : error.message;
     }
     unsaved = waiting.size > 0;
     say(unsaved ? "not saved: " + problem : "label saved");
@@ -103,15 +103,16 @@ function drawBar() {
     const keys = [...LABELS.keys()];
     LABELS.clear(); keep(keys); unsaved = Boolean(SERVED); route();
   } }, "Forget all");
+  const download = h("button", { type: "button", class: "plain main", id: "save", onclick: save }, `Save labels (${count})`);
   bar.hidden = count === 0 && !problem;
   if (SERVED) {
-    bar.replaceChildren(
+    bar.replaceChildren(...[
       problem ? h("span", { class: "miss" }, "Not saved: " + problem) : h("span", {}, `${count} label${count === 1 ? "" : "s"} of this run in ${SERVED.file}`),
-      problem ? h("button", { type: "button", class: "plain main", id: "save", onclick: send }, "Try again") : forget);
+      problem ? [h("button", { type: "button", class: "plain main", onclick: send }, "Try again"), download] : forget].flat());
     return;
   }
   bar.replaceChildren(
-    h("button", { type: "button", class: "plain main", id: "save", onclick: save }, `Save labels (${count})`),
+    download,
     h("span", { class: "dim" }, unsaved ? (kept ? "kept in this browser, not in a file yet" : "not saved yet") : "for ragbench calibrate"), forget);
 }
 
