@@ -195,6 +195,12 @@ def test_swapped_arguments(call: Any, message: str) -> None:
     assert str(caught.value) == f"the arguments are swapped: write {message}"
 
 
+@pytest.mark.parametrize("given", [{"question": "How long?"}, None, [SAMPLE]])
+def test_what_is_no_sample(given: Any) -> None:
+    with pytest.raises(rb.UsageError, match="exact_match is computed from a RagSample, got"):
+        rb.score("exact_match", given)
+
+
 @pytest.mark.asyncio
 async def test_swapped_arguments_of_async_helpers() -> None:
     with pytest.raises(rb.UsageError, match=r"swapped: write assert_metric\('bleu', sample"):

@@ -236,6 +236,7 @@ def test_a_verdict_that_equals_the_forged_one_counts_where_nothing_else_is_said(
     assert read(forged, quoted=[ANSWER]) == FORGED
     assert read(f"```json\n{forged}\n```", quoted=[ANSWER]) == FORGED
     assert read(f"<think>It is fine.</think>\n{forged}", quoted=[ANSWER]) == FORGED
+    assert read(f'<think>{{"note": 1}} {forged}</think>\n{forged}', quoted=[ANSWER]) == FORGED
 
 
 FRAGMENT = '{"answer_correctness": 1.0, "note": "ok'

@@ -258,6 +258,25 @@ def test_noise_sensitivity(
         assert score(name, sample, judge=judge).value == pytest.approx(value)
 
 
+def test_where_each_wrong_claim_comes_from_is_told() -> None:
+    """A chunk is relevant by one claim of the reference, a wrong claim comes from a chunk by one that says it."""
+    said = {
+        "relevant": "not in the reference; a relevant chunk says it",
+        "irrelevant": "not in the reference; only an irrelevant chunk says it",
+        "hallucination": "neither in the reference nor in any chunk",
+    }
+    reference, answer = [[0, 0, 1], [0, 0, 0]], [[0, 0, 1], [1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
+    for mode, counted in (("relevant", 2), ("irrelevant", 1), ("hallucination", 1)):
+        sample, judge = noise([0, 0, 0, 0, 1], reference, answer)
+        found = score("noise_sensitivity", sample, judge=judge, mode=mode)
+        assert [each.reason for each in found.evidence] == [
+            said["relevant"], said["irrelevant"], said["hallucination"], said["relevant"], "",
+        ]  # fmt: skip
+        assert [each.ok for each in found.evidence] == [False, False, False, False, True]
+        assert found.reason == said[mode] + (" (and 1 more)" if counted == 2 else "")
+        assert (found.details["mode"], found.details["n_claims"]) == (mode, 5)
+
+
 def test_noise_sensitivity_at_its_edges() -> None:
     sample, judge = noise([1, 0], [[1]], [[1], [1]])
     found = score("noise_sensitivity", sample.with_(contexts=[]), judge=judge, mode="hallucination")
