@@ -13,7 +13,7 @@ from pytest_ragbench.judge.local.consistency import contradiction
 from pytest_ragbench.judge.local.relevance import addresses, is_abstention
 from pytest_ragbench.judge.local.support import SUPPORTED, Support
 
-VERSION = "3"
+VERSION = "4"
 """Changes with every change of rules, weights or word lists: part of what a stored verdict is kept by."""
 
 __all__ = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pytest_ragbench.judge.local.contrasts import contrasts
+from pytest_ragbench.judge.local.contrasts import contrasts, first
+from pytest_ragbench.judge.local.kinds import is_kind
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
 from pytest_ragbench.judge.local.words import WordRules, words
 from pytest_ragbench.languages import catalog
@@ -12,6 +13,11 @@ from pytest_ragbench.text import stem
 from pytest_ragbench.text.stems import StemRules
 
 SYNONYM = 0.85
+KIND = 0.85
+"""How far a sentence has a word of the claim by another one of the same meaning, or by a kind of it."""
+MOST_OF_CLAIM = 0.5
+"""Share of the claim's words, by weight, that the sentence must have literally for that: in a long text a kind of
+anything is found by chance."""
 NEGATED = 0.85
 """How far a word has a synonym, or the word with a negative prefix: whether it denies is weighed elsewhere."""
 
@@ -34,7 +40,40 @@ def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
                     for part in chunk.sentences
                 ]
             )
+    _match_kinds(claim, chunk, rows)
     return rows
+
+
+def _match_kinds(claim: Sentence, chunk: Chunk, rows: list[list[float]]) -> None:
+    """Raise what sentences have of the claim by words of the same meaning and kinds of it."""
+    known = [(term, row) for term, row in zip(claim.terms, rows, strict=True) if term.named]
+    if not known:
+        return
+    kinds = _kinds_suffice(claim)
+    least = MOST_OF_CLAIM * sum(term.weight for term in claim.terms)
+    for s, part in enumerate(chunk.sentences):
+        if sum(term.weight * row[s] for term, row in zip(claim.terms, rows, strict=True)) < least:
+            continue
+        for term, row in known:
+            # A run is several words: each counts for its letters.
+            share = min(
+                1.0,
+                sum(
+                    each.share
+                    for each in term.named
+                    if each.word not in part.folded and part.meanings.has(each, kinds=kinds)
+                ),
+            )
+            row[s] = max(row[s], share * KIND + (1.0 - share) * row[s])
+
+
+def _kinds_suffice(claim: Sentence) -> bool:
+    """Whether what holds of a kind supports the claim of the wider word: not "no animals" or "all animals" by dogs."""
+    known = contrasts(claim.lang)
+    universal = not known.universal.isdisjoint(claim.keys) or first(
+        known.rules.universal_pieces, claim.folded
+    )
+    return not (claim.denies or universal)
 
 
 def _alike(term: Term, chunk: Chunk, lang: str | None) -> dict[str, float]:
@@ -105,8 +144,9 @@ def pairs_of(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]
     pairs: list[tuple[Term, Term | None]] = []
     used: set[int] = set()
     previous = -1
+    kinds = _kinds_suffice(claim)
     for term in claim.content:
-        options = [other for other in source.content if same(term, other, claim.lang)]
+        options = [other for other in source.content if same(term, other, claim.lang, kinds=kinds)]
         free = [other for other in options if other.index not in used] or options
         # Of several, the one that follows the last match keeps the order of the sentence.
         best = min(
@@ -119,12 +159,16 @@ def pairs_of(claim: Sentence, source: Sentence) -> list[tuple[Term, Term | None]
     return pairs
 
 
-def same(one: Term, other: Term, lang: str | None) -> bool:
-    """True where two terms may be the same word (its forms, synonyms, negated forms) or number."""
+def same(one: Term, other: Term, lang: str | None, *, kinds: bool = False) -> bool:
+    """True where two terms may be the same word (its forms, synonyms, negated forms) or number, or, with ``kinds``,
+    where the second is a kind of the first.
+    """
     if one.key == other.key:
         return True
     if one.number is not None or other.number is not None:
         return one.number is not None and other.number is not None and one.number.matches(other.number)
+    if any(is_kind(mine, theirs, kinds=kinds) for mine in one.named for theirs in other.named):
+        return True
     if one.kind in ("ideographs", "loanword"):
         shorter = min(one.key, other.key, key=len)
         return other.kind == one.kind and len(shorter) >= 2 and (one.key in other.key or other.key in one.key)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from pytest_ragbench.judge.local.contrasts import contrasts
+from pytest_ragbench.judge.local.kinds import Lines, Meaning, Named, run_kinds, word_kinds
 from pytest_ragbench.judge.local.numbers import Number, numbers
 from pytest_ragbench.judge.local.words import with_life_dates, words
 from pytest_ragbench.text import fold, language_to_read, sentences, stem
@@ -56,6 +57,8 @@ class Term:
     folded: str = ""
     synonyms: frozenset[str] = frozenset()
     """Rows of synonyms that the word stands in."""
+    named: tuple[Named, ...] = ()
+    """What the word means, or the words in a run do, where that is known."""
 
     @property
     def content(self) -> bool:
@@ -77,6 +80,8 @@ class Sentence:
     words: frozenset[str] = frozenset()
     denies: bool = False
     """Whether anything in it is denied."""
+    meanings: Lines = field(default_factory=lambda: Lines(()))
+    """What its words mean, where that is known."""
 
 
 @dataclass(slots=True)
@@ -122,6 +127,7 @@ def analyse(sentence: str, lang: str | None = None) -> Sentence:
         numbers=reader.numbers,
         words=frozenset(re.findall(r"[^\W\d_]+", folded)),
         denies=reader.denies,
+        meanings=Lines(named for term in reader.terms for named in term.named),
     )
 
 
@@ -142,6 +148,7 @@ class _Reader:
         self.denies = False
         self.quoted = False
         self.first = True  # at a place where any word has a capital
+        self.in_runs: list[tuple[int, int, tuple[Meaning, ...]]] | None = None
         heading = _HEADING.match(text)
         self.heading_end = heading.end() if heading else 0
         self.shouting = text.upper() == text and text.lower() != text
@@ -168,7 +175,7 @@ class _Reader:
             elif piece.lastgroup == "grammar":
                 self.grammar(surface, piece)
             else:
-                self.run(surface, piece.lastgroup or "ideographs")
+                self.run(surface, piece.lastgroup or "ideographs", start)
 
     def add(self, key: str, text: str, kind: str, weight: float, **more: Any) -> None:
         self.terms.append(
@@ -224,6 +231,7 @@ class _Reader:
             negated=self.denied,
             folded=bare,
             synonyms=self.synonyms.get(key, frozenset()),
+            named=() if name else word_kinds(bare, key, self.lang),
         )
         self.denied = self.link = ""
         self.first = False
@@ -247,22 +255,36 @@ class _Reader:
             if self.words.denies_before(surface, around):
                 previous.negated = "not"
             previous.link = previous.link or self.words.particle(surface)
+        start = piece.end() - len(surface)
         for word in self.words.words_in_grammar(surface):
-            self.add(word, word, "grammar", WEIGHT["grammar"], folded=word)
+            named = self.named_in(word, start + surface.find(word))
+            self.add(word, word, "grammar", WEIGHT["grammar"], folded=word, named=named)
         self.first = False
 
-    def run(self, surface: str, kind: str) -> None:
+    def named_in(self, surface: str, start: int) -> tuple[Named, ...]:
+        """The words with a known meaning that a run of letters has a part of."""
+        if self.in_runs is None:  # most texts have spaces
+            self.in_runs = run_kinds(self.text, self.lang)
+        end = start + len(surface)
+        return tuple(
+            Named(self.text[first:last], (min(last, end) - max(first, start)) / len(surface), meanings)
+            for first, last, meanings in self.in_runs
+            if first < end and last > start
+        )
+
+    def run(self, surface: str, kind: str, start: int) -> None:
         """A run of ideographs or a loan word; ideographs weigh by their number."""
         # "Today's opening" is written in one run with what opens.
         time = next((t for t in self.rules.time_words if surface.startswith(t) and surface != t), "")
         if time:
             self.add(time, time, kind, WEIGHT["loanword"], folded=time)
             surface = surface.removeprefix(time)
+            start += len(time)
         if surface in self.rules.generic:
             weight = 0.2
         elif kind == "loanword":
             weight = WEIGHT["loanword"] if len(surface) > 1 else 0.3
         else:
             weight = min(MOST_OF_IDEOGRAPHS, WEIGHT_OF_IDEOGRAPH * len(surface))
-        self.add(surface, surface, kind, weight, folded=surface)
+        self.add(surface, surface, kind, weight, folded=surface, named=self.named_in(surface, start))
         self.first = False
