@@ -59,6 +59,8 @@ class Reports:
         for each in wanted:
             if each.option.startswith("--") and each.name not in SENT:
                 _check_writable(each)
+            if each.name == "history" and self._told.history_reports is not None:
+                _check_folder(self._told.history_reports)
             try:
                 self._factories[each] = find_format(each.name)
             except RagbenchError as error:
@@ -201,3 +203,11 @@ def _check_writable(wanted: _Wanted) -> None:
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         why = "it is a directory" if path.is_dir() else "no permission"
         raise pytest.UsageError(f"{wanted.option} {path}: can't be written: {why}")
+
+
+def _check_folder(folder: Path) -> None:
+    """Before anything is paid for; it is made when there is a report to keep."""
+    nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        why = "no permission" if nearest.is_dir() else f"{nearest} is a file"
+        raise pytest.UsageError(f"--ragbench-history-reports {folder}: can't be written: {why}")

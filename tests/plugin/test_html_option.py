@@ -54,4 +54,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(project: Projec
     result = project.run("--rag-url", rag.url, "--ragbench-html=page.html")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ragbench-html *page.html: can't be written: it is a directory"])
+    project.write(ragbench_toml='history = "h.sqlite"\nhistory_reports = "test_bot.py/reports"\n')
+    result = project.run("--rag-url", rag.url)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        ["*--ragbench-history-reports *reports: can't be written: *test_bot.py is a file"]
+    )
     assert rag.questions == []
