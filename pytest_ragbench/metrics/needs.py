@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_ragbench.metrics.registry import Metric
-from pytest_ragbench.model.errors import UsageError
+from pytest_ragbench.model.errors import UsageError, with_details
 from pytest_ragbench.model.samples import RagSample
 from pytest_ragbench.text import is_blank
 
@@ -32,12 +32,12 @@ def check_needs(metric: Metric, sample: RagSample) -> None:
         lack = _lack(name, getattr(sample, name), sample)
         if lack is not None:
             place = f" ({sample.location})" if sample.location else ""
-            raise UsageError(f"{metric.name} for sample {sample.label}{place} needs {lack}")
+            raise UsageError(with_details(f"{metric.name} needs {lack}", f"sample {sample.label}{place}"))
 
 
 def _lack(name: str, value: Any, sample: RagSample) -> str | None:
     if value is None:
-        return f"{name}, which this sample does not have{_how(name)}"
+        return f"{name}, which the sample does not have{_how(name)}"
     # A blank answer or chunk is the system's doing, and scores; these two are the test's.
     if name in ("question", "reference") and is_blank(value):
         return f"{name}, which is blank"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.model.report import RunInfo, RunReport
     from pytest_ragbench.model.tests import TestRecord
     from pytest_ragbench.plugin.mutating import WorseAnswers
-    from pytest_ragbench.plugin.outages import Outages
+    from pytest_ragbench.plugin.shared_errors import SharedErrors
     from pytest_ragbench.report.kept import KeptResults
     from pytest_ragbench.report.matrix import Matrix
     from pytest_ragbench.report.totals import Totals
@@ -41,7 +41,7 @@ EXIT_UNSCORED = 8
 """Nothing failed, but judge, endpoint or embedder did (0-6 are pytest's, 7 is taken)."""
 
 
-_OUTAGES = ("endpoint", "judge", "embedding")
+_OFTEN_SHARED = ("endpoint", "judge", "embedding", "usage")
 """Kinds of errors whose causes many tests share."""
 _LAST = ("passed", "failed", "skipped")
 """Outcomes of a phase that is not run again."""
@@ -88,7 +88,7 @@ class RunResults:
         self._matrix: Matrix | None = None
         self._missing = Missing()
         self._subtests = Subtests()
-        self._outages: Outages | None = None
+        self._shared: SharedErrors | None = None
 
     # What comes in
 
@@ -170,18 +170,18 @@ class RunResults:
             self._missing.add(record)
             if record.system is not None and self._kept is None:  # for the matrix
                 self._kept = _new_kept()
-            if record.kind in _OUTAGES and record.message:
-                self._see_outage(report, record.message)
+            if record.kind in _OFTEN_SHARED and record.message:
+                self._see_error(report, record.message)
             for consumer in self._consumers():
                 consumer.add(record)
 
-    def _see_outage(self, report: pytest.TestReport, message: str) -> None:
-        if self._outages is None:
-            from pytest_ragbench.plugin.outages import Outages
+    def _see_error(self, report: pytest.TestReport, message: str) -> None:
+        if self._shared is None:
+            from pytest_ragbench.plugin.shared_errors import SharedErrors
 
-            self._outages = Outages()
-            self.config.pluginmanager.register(self._outages, "ragbench-outages")
-        self._outages.see(report, message)
+            self._shared = SharedErrors()
+            self.config.pluginmanager.register(self._shared, "ragbench-shared-errors")
+        self._shared.see(report, message)
 
     def take_rest(
         self, usage: dict[str, Any], texts: Iterable[str], trials: Iterable[dict[str, Any]] = ()
@@ -344,8 +344,8 @@ class RunResults:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._outages is not None:
-            self._outages.unfold(terminalreporter)
+        if self._shared is not None:
+            self._shared.unfold(terminalreporter)
         written = self._reports.lines if self._reports else []
         for line in (line for line in written if line.startswith("::")):
             terminalreporter.line(line)  # commands, which GitHub reads wherever they stand
@@ -360,7 +360,7 @@ class RunResults:
         if self._totals is not None and self._totals.summary.has_results:
             summary = self._totals.summary
             used = self.state.describe_used(summary.judges, summary.embedders)
-            notes = [*(self._outages.lines() if self._outages else ()), used]
+            notes = [*(self._shared.lines() if self._shared else ()), used]
             notes += [text for text, matters in self._totals.few_values.lines() if not matters]
             notes += self._totals.left_out.lines()
             terminal.show_evidence(out, self._evidence)

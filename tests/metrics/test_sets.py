@@ -376,7 +376,7 @@ def test_raters_of_items() -> None:
 def test_by_is_for_samples() -> None:
     with pytest.raises(UsageError, match="by='faithfulness' scores samples, and these aren't"):
         score_over([(0.1, 0.2)], "judge_consistency", by="faithfulness")
-    with pytest.raises(UsageError, match="faithfulness for sample .* needs contexts"):
+    with pytest.raises(UsageError, match="faithfulness needs contexts, .*; sample "):
         score_over(answers(1), "judge_error_rate", by="faithfulness", judge=Scripted())
 
 

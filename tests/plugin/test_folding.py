@@ -9,7 +9,7 @@ import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 
 from pytest_ragbench.model.tests import ScoreRecord, TestRecord
-from pytest_ragbench.plugin.outages import Outages
+from pytest_ragbench.plugin.shared_errors import SharedErrors
 from pytest_ragbench.plugin.subtests import Subtests, is_subtest
 
 CONNECTION = "no connection to x: is it running?"
@@ -30,28 +30,28 @@ def message_of(report: pytest.TestReport) -> str:
     return report.longrepr.reprcrash.message
 
 
-def listed(outages: Outages, reports: list[pytest.TestReport]) -> Any:
+def listed(shared: SharedErrors, reports: list[pytest.TestReport]) -> Any:
     """What pytest finds to list; the generator is where it lists."""
     out: Any = SimpleNamespace(stats={"error": reports})
-    listing = outages.pytest_terminal_summary(out)
+    listing = shared.pytest_terminal_summary(out)
     next(listing)
     return out
 
 
 def test_errors_of_one_cause_are_listed_once_and_counted_again() -> None:
-    outages = Outages()
+    shared = SharedErrors()
     alike = [errored(f"q{n}", CONNECTION) for n in range(5)]
     other, foreign = errored("other", "refused the key"), errored("foreign", CONNECTION)
     for report in (*alike, other):
-        outages.see(report, message_of(report).partition(": ")[2])
+        shared.see(report, message_of(report).partition(": ")[2])
     everything = [foreign, *alike[:2], other, *alike[2:]]
-    out = listed(outages, everything)
+    out = listed(shared, everything)
     assert out.stats["error"] == [foreign, alike[0], other]
     assert isinstance(alike[0].longrepr, ExceptionChainRepr)
     [(title, names, _)] = alike[0].longrepr.sections
     assert title == "the same in 4 more tests"
     assert names.splitlines() == [*(f"test_a.py::test_it[q{n}]" for n in (1, 2, 3)), "..."]
-    outages.unfold(out)
+    shared.unfold(out)
     assert out.stats["error"] == everything
     same = "JudgeError: the same"
     assert [message_of(report) == same for report in everything] == [
@@ -59,40 +59,40 @@ def test_errors_of_one_cause_are_listed_once_and_counted_again() -> None:
     ]  # fmt: skip
     # Once only: a second call finds nothing folded.
     out.stats["error"] = []
-    outages.unfold(out)
+    shared.unfold(out)
     assert out.stats["error"] == []
 
 
 def test_errors_that_differ_are_left_as_they_are() -> None:
-    outages = Outages()
+    shared = SharedErrors()
     reports = [errored("a", "one"), errored("b", "two")]
     for report in reports:
-        outages.see(report, message_of(report))
-    out = listed(outages, reports)
+        shared.see(report, message_of(report))
+    out = listed(shared, reports)
     assert out.stats["error"] is reports
-    outages.unfold(out)
+    shared.unfold(out)
     assert [message_of(report) for report in reports] == ["JudgeError: one", "JudgeError: two"]
     two = [errored("a", "one"), errored("b", "one")]
     for report in two:
-        outages.see(report, "one")
-    listed(outages, two)
+        shared.see(report, "one")
+    listed(shared, two)
     assert isinstance(two[0].longrepr, ExceptionChainRepr)
     assert two[0].longrepr.sections[0][:2] == ("the same in 1 more test", "test_a.py::test_it[b]")
 
 
 def test_the_most_frequent_causes_are_named_in_the_closing_block() -> None:
-    outages = Outages()
+    shared = SharedErrors()
     for cause, times in (("a", 1), ("b", 4), ("c", 3), ("d", 2)):
         for _ in range(times):
-            outages.see(errored("q", cause), cause)
+            shared.see(errored("q", cause), cause)
     three = ["4 tests: b", "3 tests: c", "2 tests: d"]
-    assert list(outages.lines()) == [*three, "1 test: 1 other cause, in the list of errors"]
-    outages.see(errored("q", "e"), "e")
-    assert list(outages.lines()) == [*three, "2 tests: 2 other causes, in the list of errors"]
-    few = Outages()
+    assert list(shared.lines()) == [*three, "1 test: 1 other cause, in the list of errors"]
+    shared.see(errored("q", "e"), "e")
+    assert list(shared.lines()) == [*three, "2 tests: 2 other causes, in the list of errors"]
+    few = SharedErrors()
     few.see(errored("q", "only"), "only")
     assert list(few.lines()) == ["1 test: only"]
-    assert list(Outages().lines()) == []
+    assert list(SharedErrors().lines()) == []
 
 
 class SubtestReport(pytest.TestReport):

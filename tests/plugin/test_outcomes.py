@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.plugin.conftest import Project
-from tests.servers.rag_server import RagServer
+from tests.servers.rag_server import RagServer, rag_server
 
 PRELUDE = """\
 import pytest
@@ -513,3 +513,23 @@ def test_an_outage_is_said_once_and_again_at_the_end(
     assert all(record["message"].startswith(cause) for record in records)
     junit = ET.parse(project.path / "j.xml")
     assert [each.get("message", "").count(cause) for each in junit.iter("error")] == [1] * n
+
+
+def test_a_field_that_no_reply_has_is_told_once_and_again_at_the_end(
+    project: Project, both: list[str]
+) -> None:
+    project.write(
+        test_a_py=OUTAGE.partition('@pytest.mark.rag_questions("questions.jsonl")\ndef test_all')[0].replace(
+            "METRIC", "faithfulness"
+        ),
+        questions_jsonl="".join(f'{{"id": "q{n}", "question": "Question {n}?"}}\n' for n in range(5)),
+    )
+    with rag_server(lambda question: {"answer": "A receipt."}) as server:
+        result = project.run("--rag-url", server.url, *both)
+    assert result.ret == 4
+    errors, _, closing = result.stdout.str().partition("= RAG quality =")
+    cause = "faithfulness needs contexts, which the sample does not have: the reply had no chunks."
+    assert errors.count(f"E   UsageError: {cause}") == 1
+    assert "the same in 4 more tests" in errors
+    assert f"5 tests: {cause} Map them (rag.reply.contexts)" in closing
+    assert closing.count("- UsageError: the same") == 4

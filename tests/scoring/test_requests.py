@@ -163,7 +163,7 @@ def test_the_same_measurement_of_another_sample() -> None:
     other = SAMPLE.with_(answer="40 days.")
     again = original.for_sample(other, None)
     assert (again.given, again.limit, again.votes, again.judge) == (other, None, 3, JUDGE)
-    with pytest.raises(UsageError, match="faithfulness for sample q1 needs contexts"):
+    with pytest.raises(UsageError, match="faithfulness needs contexts, .*; sample q1"):
         original.for_sample(SAMPLE.with_(contexts=None), None)
 
 

@@ -1,4 +1,6 @@
-"""An outage that meets many tests is said once where pytest lists errors, and once more in the closing block."""
+"""An error that many tests share is told once where pytest lists errors, and once more in the closing block: an outage,
+or a field that every reply lacks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _MOST_NAMED = 3
 _LONGEST = 300
 
 
-class Outages:
+class SharedErrors:
     """Registered on the controller: counts causes, and folds pytest's section of errors.
 
     Only what the terminal shows is folded: JUnit and other reports have each test's own message by then.
