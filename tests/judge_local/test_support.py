@@ -121,6 +121,23 @@ def test_times_of_day_are_hours(said: str, known: str, wrong: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("same", "known", "wrong"),
+    [
+        ("It weighs no more than 40 kg.", "It weighs at most 40 kg.", "It may weigh more than 40 kg."),
+        ("Refunds take 5 days.", "Refunds take up to 5 days.", "Refunds take at least 5 days."),
+        ("Посылка весит не более 33 кг.", "Посылка весит не больше 33 кг.", "Посылка весит больше 33 кг."),
+        (
+            "荷物は20キログラムを超えてはいけません。",
+            "荷物は20キログラム以下です。",
+            "荷物は20キログラム以上です。",
+        ),
+    ],
+)
+def test_an_upper_limit_is_no_lower_one(same: str, known: str, wrong: str) -> None:
+    assert verify(same, [known]).value >= 0.5 > verify(wrong, [known]).value
+
+
+@pytest.mark.parametrize(
     ("claim", "context"),
     [
         ("It opens at 10 on weekdays.", "It opens at 9:00 on weekdays and at 10:00 on Saturdays."),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pytest_ragbench.judge.local.contrasts import Contrasts, contrasts, first
 from pytest_ragbench.judge.local.matching import agree, pairs_of, same
 from pytest_ragbench.judge.local.numbers import Number
-from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term
+from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term, analyse
 from pytest_ragbench.judge.local.words import words
 
 _NEAR_ROLES = 8
@@ -60,7 +60,7 @@ def conflicts(
     if denied is not None:
         problems.append(("negation", f"says the opposite (not {denied})"))
 
-    opposite = _contrast(claim, source, chunk, heard, known)
+    opposite = _limit(claim, source, matched) or _contrast(claim, source, chunk, heard, known)
     signals["contrast"] = opposite[2] if opposite is not None else 0.0
     if opposite is not None:
         problems.append(("contrast", f"says {opposite[1]}, not {opposite[0]}"))
@@ -154,6 +154,24 @@ def _contrast(
         return term.text, other.text, 0.8 if elsewhere else 1.0
     around = "\n".join(chunk.sentences[h].folded for h in sorted(heard))
     return _contrast_of_pieces(claim.folded, source.folded, around, known)
+
+
+def _limit(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> tuple[str, str, float] | None:
+    """At most where the sentence says more than, about the same number; as :func:`_contrast`."""
+    for term, other in matched:
+        mine, theirs = term.number, other.number if other is not None else None
+        if mine is None or theirs is None or not mine.limit or not theirs.limit or mine.limit == theirs.limit:
+            continue
+        # "May not weigh more than" is at most; "no more than" has its denial in its own words.
+        if _denied_around(claim, mine.limit_words) == _denied_around(source, theirs.limit_words):
+            return mine.as_limit, theirs.as_limit, 1.0
+    return None
+
+
+def _denied_around(sentence: Sentence, limit_words: str) -> bool:
+    return sentence.denies and not analyse(limit_words, sentence.lang).denies
 
 
 def _contrast_of_pieces(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
@@ -65,6 +65,10 @@ class NumberRules:
     """The same, behind a unit without spaces: 1時間半."""
     clocks: tuple[str, ...] = ()
     """Patterns of times of day other than 9:30, with groups ``hour`` and ``minute``; half past without a minute."""
+    at_most: tuple[str, ...] = ()
+    """Words that make a number an upper limit, right before it, or right behind it where no spaces stand."""
+    at_least: tuple[str, ...] = ()
+    """The same of a lower limit."""
     months: tuple[frozenset[str], ...] = ()
     """Names from January to December."""
     capital_months: tuple[frozenset[str], ...] = ()
@@ -102,6 +106,16 @@ class Number:
     text: str
     firm: bool = True
     """False where the word is a number only now and then ("one")."""
+    limit: str = ""
+    """``most`` or ``least`` where the number is a limit ..."""
+    limit_words: str = ""
+    """... and the words that make it one."""
+
+    @property
+    def as_limit(self) -> str:
+        """``at most 20 kg``."""
+        behind = is_unspaced(self.limit_words[0])
+        return f"{self.text}{self.limit_words}" if behind else f"{self.limit_words} {self.text}"
 
     def matches(self, other: Number) -> bool:
         """True where both can be the same quantity: a shared reading and no two different units."""
@@ -160,6 +174,11 @@ class _Notation:
         characters = re.escape("".join([*rules.digits, *rules.scales]))
         self.characters = re.compile(rf"[\d{characters}][\d.,{characters}]*") if characters else None
         self.half = re.compile(rf"\s+(?:{'|'.join(rules.halves)})\b", re.IGNORECASE) if rules.halves else None
+        self.limits = sorted(
+            [(each, "most") for each in rules.at_most] + [(each, "least") for each in rules.at_least],
+            key=lambda pair: -len(pair[0]),
+        )
+        """The longest first: "no more than" is not "more than"."""
         self.amounts = self._amounts()
         self.clocks = [re.compile(pattern, re.IGNORECASE) for pattern in (_CLOCK, *rules.clocks)]
         self.not_numbers = re.compile("|".join(rules.not_numbers)) if rules.not_numbers else None
@@ -208,8 +227,19 @@ class _Notation:
         kept: list[Number] = []
         for number in found:
             if not kept or number.start >= kept[-1].end:
-                kept.append(number)
+                kept.append(self._limited(text, number))
         return kept
+
+    def _limited(self, text: str, number: Number) -> Number:
+        """The number, knowing whether it is a limit: at most 20 kg."""
+        if number.unit == "month":
+            return number
+        before, after = text[: number.start].rstrip().casefold(), text[number.end :].lstrip()
+        for words, limit in self.limits:
+            unspaced = is_unspaced(words[0])
+            if after.startswith(words) if unspaced else re.search(rf"(?<!\w){re.escape(words)}$", before):
+                return replace(number, limit=limit, limit_words=words)
+        return number
 
     def in_digits(self, text: str) -> list[Number]:
         found = []
