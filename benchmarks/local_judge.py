@@ -2,6 +2,7 @@
 
     python benchmarks/local_judge.py DATA_DIR      every calibration_*.jsonl in DATA_DIR
     python benchmarks/local_judge.py --probe       the minimal pairs next to this script
+    python benchmarks/local_judge.py DATA_DIR --probe --page docs/local-judge.md    all tables of that page, into it
     python benchmarks/local_judge.py DATA_DIR --fold 0    half of the rows, by a hash of the id
 
 A row is a JSON object with ``contexts`` (list of text), ``answer``, ``label`` (1 faithful, 0 not),
@@ -30,7 +31,7 @@ import sys
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,14 +147,13 @@ def in_view(row: Mapping[str, Any]) -> bool:
     return fold_of(row["contexts"][0] if row["contexts"] else "") == 0
 
 
-def measure(directory: Path, fold: int | None) -> None:
-    """Print the tables of labelled rows: scores, and how far they can be taken for probabilities."""
-    print(f"local judge version {VERSION}" + ("" if fold is None else f", fold {fold}"))
-    print(
+def measure(directory: Path, fold: int | None) -> Iterator[tuple[str, list[str]]]:
+    """The tables of labelled rows: scores, their means, and how far they can be taken for probabilities."""
+    lines = [
         "| source | lang | rows | n (faithful) | AUC [95 %] | AUC overlap | accuracy .5 | accuracy .8 | F1 | kappa "
-        "| undefined | CPU ms/claim |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+        "| undefined | CPU ms/claim |",
+        "|---" * 12 + "|",
+    ]
     said: dict[tuple[str, bool], list[tuple[float, int]]] = defaultdict(list)
     means: dict[bool, list[tuple[float, float, float, float]]] = defaultdict(list)
     for (_, source, lang), rows in rows_of(directory, fold).items():
@@ -165,13 +165,14 @@ def measure(directory: Path, fold: int | None) -> None:
             found = measured(part, labels)
             said[lang, seen] += zip(found.scores, labels, strict=True)
             means[seen].append((found.auc, found.overlap, found.accuracy, found.strict))
-            print(f"| {source} | {lang} | {'in view' if seen else 'held out'} {found}")
+            lines.append(f"| {source} | {lang} | {'in view' if seen else 'held out'} {found}")
+    yield "sources", lines
+    lines = ["| mean of the sources | AUC | AUC overlap | accuracy .5 | accuracy .8 |", "|---" * 5 + "|"]
     for seen, values in means.items():
-        average = [sum(column) / len(values) for column in zip(*values, strict=True)]
-        where = "in view" if seen else "held out"
-        print(f"\n{where}, mean of the sources: AUC {average[0]:.3f}, overlap {average[1]:.3f}, accuracy at .5 "
-              f"{average[2]:.3f}, at .8 {average[3]:.3f}")  # fmt: skip
-    reliability(said)
+        average = " | ".join(f"{sum(column) / len(values):.3f}" for column in zip(*values, strict=True))
+        lines.append(f"| {'in view' if seen else 'held out'} | {average} |")
+    yield "means", lines
+    yield "reliability", reliability(said)
 
 
 @dataclass(frozen=True)
@@ -225,37 +226,69 @@ def measured(rows: Sequence[Mapping[str, Any]], labels: Sequence[int]) -> Measur
     )  # fmt: skip
 
 
-def reliability(said: Mapping[tuple[str, bool], Sequence[tuple[float, int]]]) -> None:
-    """Print how many answers were faithful among those with about the same score, by language."""
-    print("\n| lang | rows | " + " | ".join(f"{low:.1f}-{low + 0.2:.1f}" for low in _BINS) + " |")
-    print("|---" * (len(_BINS) + 2) + "|")
+def reliability(said: Mapping[tuple[str, bool], Sequence[tuple[float, int]]]) -> list[str]:
+    """How many answers were faithful among those with about the same score, by language."""
+    lines = ["| lang | rows | " + " | ".join(f"{low:.1f}-{low + 0.2:.1f}" for low in _BINS) + " |"]
+    lines.append("|---" * (len(_BINS) + 2) + "|")
     for (lang, seen), pairs in sorted(said.items(), key=lambda item: (item[0][0], not item[0][1])):
         cells = []
         for low in _BINS:
             labels = [label for value, label in pairs if low <= value < low + 0.2 + (low == _BINS[-1])]
             cells.append(f"{sum(labels) / len(labels):.2f} ({len(labels)})" if labels else "-")
-        print(f"| {lang} | {'in view' if seen else 'held out'} | " + " | ".join(cells) + " |")
+        lines.append(f"| {lang} | {'in view' if seen else 'held out'} | " + " | ".join(cells) + " |")
+    return lines
 
 
-def probe() -> None:
-    """Print the table of minimal pairs: good claims accepted, bad claims caught, beside overlap."""
-    groups: dict[tuple[str, str, str], list[tuple[bool, bool, bool, bool]]] = defaultdict(list)
+def probed() -> Iterator[tuple[Mapping[str, str], tuple[bool, ...]]]:
+    """Each minimal pair with: good claim accepted, bad one caught, good above bad, the same by overlap."""
     for line in PROBES.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        chunks = [DISTRACTOR[row["lang"]], row["context"]]
-        good, bad = verify(row["good"], chunks).value, verify(row["bad"], chunks).value
+        chunks, question = [DISTRACTOR[row["lang"]], row["context"]], row.get("question", "")
+
+        def support(answer: str, chunks: list[str] = chunks, question: str = question) -> float:
+            # A yes or no is a claim with its question only.
+            claims = split_claims(answer, question) if question else [answer]
+            return min(verify(claim, chunks, question, claims).value for claim in claims)
+
+        good, bad = support(row["good"]), support(row["bad"])
         overlaps = overlap(row["good"], chunks) > overlap(row["bad"], chunks)
-        groups[row["set"], row["kind"], row["lang"]].append((good >= 0.5, bad < 0.5, good > bad, overlaps))
-    print(f"local judge version {VERSION}")
-    print("| set | kind | lang | pairs | good accepted | bad caught | good above bad | the same by overlap |")
-    print("|---|---|---|---|---|---|---|---|")
-    for (part, kind, lang), results in groups.items():
-        shares = " | ".join(str(sum(column)) for column in zip(*results, strict=True))
-        print(f"| {part} | {kind} | {lang} | {len(results)} | {shares} |")
-    for part in dict.fromkeys(key[0] for key in groups):
-        every = [result for key, results in groups.items() if key[0] == part for result in results]
-        shares = " | ".join(f"{sum(column) / len(every):.0%}" for column in zip(*every, strict=True))
-        print(f"| {part} | all | all | {len(every)} | {shares} |")
+        yield row, (good >= 0.5, bad < 0.5, good > bad, overlaps)
+
+
+def probe() -> Iterator[tuple[str, list[str]]]:
+    """The tables of minimal pairs, by set and by kind of fault."""
+    found = list(probed())
+    by_set: dict[str, list[tuple[bool, ...]]] = defaultdict(list)
+    by_kind: dict[str, list[tuple[bool, ...]]] = defaultdict(list)
+    for row, result in found:
+        by_set[row["set"]].append(result)
+        if row["set"] != "first":
+            by_kind[row["kind"]].append(result)
+    lines = [
+        "| set | pairs | good accepted | bad caught | good above bad | the same by overlap |",
+        "|---" * 6 + "|",
+    ]
+    for part, results in by_set.items():
+        shares = " | ".join(f"{sum(column) / len(results):.0%}" for column in zip(*results, strict=True))
+        lines.append(f"| {part} | {len(results)} | {shares} |")
+    yield "sets", lines
+    lines = ["| kind of fault | pairs | good accepted | bad caught | good above bad |", "|---" * 5 + "|"]
+    for kind, results in by_kind.items():
+        counts = " | ".join(str(sum(column)) for column in list(zip(*results, strict=True))[:3])
+        lines.append(f"| {kind} | {len(results)} | {counts} |")
+    yield "kinds", lines
+
+
+def put(page: Path, tables: Mapping[str, Sequence[str]]) -> None:
+    """Exchange the tables of a page, each between ``<!-- NAME -->`` and the next empty line."""
+    text = page.read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        mark = f"<!-- {name} -->\n"
+        before, found, after = text.partition(mark)
+        if not found:
+            sys.exit(f"{page}: no line {mark.strip()}")
+        text = f"{before}{mark}" + "\n".join(lines) + "\n\n" + after.partition("\n\n")[2]
+    page.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -265,13 +298,20 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, help="folder with calibration_*.jsonl")
     parser.add_argument("--probe", action="store_true", help="minimal pairs next to this script")
     parser.add_argument("--fold", type=int, choices=(0, 1), help="only this half of the rows")
+    parser.add_argument("--page", type=Path, help="put the tables into this page: docs/local-judge.md")
     options = parser.parse_args()
     if options.data is None and not options.probe:
         parser.error("give a data folder, or --probe")
+    tables: dict[str, list[str]] = {}
     if options.data is not None:
-        measure(options.data, options.fold)
+        tables |= measure(options.data, options.fold)
     if options.probe:
-        probe()
+        tables |= probe()
+    print(f"local judge version {VERSION}")
+    for lines in tables.values():
+        print("\n" + "\n".join(lines))
+    if options.page is not None:
+        put(options.page, tables)
 
 
 if __name__ == "__main__":
