@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,20 @@ def points(group: str, built_in: Mapping[str, str]) -> list[EntryPoint]:
     # Built-in ones are not in pyproject.toml, so that a checkout without installed metadata has them, too.
     own = [EntryPoint(name, target, group) for name, target in built_in.items()]
     # Sorted, so that which of two packages wins doesn't depend on the order of installation.
-    return [*own, *sorted(entry_points(group=group), key=lambda point: point.name)]
+    return [*own, *sorted(installed_points(group), key=lambda point: point.name)]
+
+
+def installed_points(group: str) -> list[EntryPoint]:
+    """The entry points of a group that other packages bring."""
+    return list(_all_points(tuple(sys.path)).select(group=group))
+
+
+@cache
+def _all_points(path: tuple[str, ...]) -> Any:  # of another type since Python 3.12
+    """Of what is installed along ``path``. Once for all groups: reading the metadata of all packages of an environment
+    takes as long as importing one of our larger modules.
+    """
+    return entry_points()
 
 
 def loaded(point: EntryPoint, what: str) -> Any:

@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
-from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from pytest_ragbench.extensions import installed_points
 
 DEFAULT = "en"
 """The language of prompts and explanations where the sample's own has none, and of texts in no other's script."""
@@ -255,7 +256,7 @@ def _packaged() -> Iterator[tuple[str, Traversable]]:
 
 
 def _installed() -> Iterator[tuple[str, Traversable]]:
-    for entry in entry_points(group=GROUP):
+    for entry in installed_points(GROUP):
         folder = files(entry.value)
         if not folder.joinpath("language.toml").is_file():
             raise LanguageError(f"the package {entry.value!r} (language {entry.name!r}) has no language.toml")

@@ -9,12 +9,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from pytest_ragbench.extensions import installed_points
 from pytest_ragbench.metrics.own import adapted_formula, takes_tools
 from pytest_ragbench.metrics.tools import Tools
 from pytest_ragbench.model.errors import UsageError
@@ -220,7 +220,7 @@ class Registry:
         self._metrics[name] = entry
 
     def _load_entry_points(self) -> None:
-        for entry in entry_points(group=ENTRY_POINTS):
+        for entry in installed_points(ENTRY_POINTS):
             try:
                 entry.load()
             except Exception as error:  # a module that is not ours may raise anything

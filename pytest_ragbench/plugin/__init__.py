@@ -79,10 +79,12 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     with garbage.uncollected():
         collected = yield
-        if state.asks_service(session.items):
+        asks = state.asks_service(session.items)
+        if asks:
             state.load_client()
-            garbage.keep()
-        elif state.is_controller and not session.items:  # xdist's workers collect: here only reports come in
+        # With xdist's controller only reports come in; where pytest only lists tests, it is done but for the two
+        # searches for garbage with which it ends.
+        if asks or (state.is_controller and not session.items) or not state.runs_tests:
             garbage.keep()
     return collected
 

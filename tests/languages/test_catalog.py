@@ -190,7 +190,7 @@ def test_a_language_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def installed(code: str, package: str) -> None:
         entry = EntryPoint(code, package, "ragbench.languages")
-        monkeypatch.setattr(module, "entry_points", lambda group: [entry] if group == entry.group else [])
+        monkeypatch.setattr(module, "installed_points", lambda group: [entry] if group == entry.group else [])
 
     installed("de", "tests.languages.german")
     assert [each.code for each in Catalog()] == ["en", "ru", "ja", "de"]
