@@ -66,6 +66,8 @@ def test_a_run_is_opened_labelled_and_compared(
     page.goto(site.address)
     assert visit.fits()
     assert page.locator("tbody tr").count() == 4
+    mean = page.locator("tbody tr:first-child td.num").bounding_box()
+    assert mean["x"] + mean["width"] <= width, "seen without scrolling sideways"
     assert visit.mends(axe) == []
 
     page.click("tbody tr:first-child a")

@@ -20,7 +20,7 @@ from tests.view.conftest import Site, a_run, run_id, serving
 
 def texts(page: str) -> list[str]:
     """Cells of the list, row by row."""
-    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    rows = re.findall(r'<tr role="row">(.*?)</tr>', page, re.DOTALL)
     return [" ".join(unescape(re.sub(r"<[^>]*>", " ", row)).split()) for row in rows]
 
 
