@@ -17,6 +17,8 @@ def test_it(n):
 FORMAT = '''\
 """A line for each test as it ends, and one for the run."""
 
+from pytest_ragbench import RagbenchError
+
 class Lines:
     def __init__(self, path, context):
         self.path = path
@@ -39,6 +41,16 @@ class Whole(Lines):
 class Broken(Lines):
     def add(self, result):
         raise ValueError("no room")
+
+
+class Unfinished(Lines):
+    def finish(self, run):
+        raise RagbenchError("--ragbench-report unfinished: no more room")
+
+
+class Refused(Lines):
+    def __init__(self, path, context):
+        raise RagbenchError("refused: not on this system")
 '''
 
 
@@ -47,7 +59,7 @@ def with_formats(project: Project) -> Project:
     info = project.path / "lines-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lines\nVersion: 1.0\n")
-    names = ("Lines", "Whole", "Broken")
+    names = ("Lines", "Whole", "Broken", "Unfinished", "Refused")
     points = "".join(f"{name.lower()} = lines_format:{name}\n" for name in names)
     (info / "entry_points.txt").write_text(f"[ragbench.reports]\n{points}")
     project.monkeypatch.setenv("PYTHONPATH", str(project.path), prepend=os.pathsep)
@@ -72,11 +84,14 @@ def test_a_format_of_an_installed_package_is_written(project: Project, both: lis
 
 def test_a_format_that_breaks_is_given_up_and_the_rest_goes_on(project: Project) -> None:
     with_formats(project)
-    result = project.run(
-        "--ragbench-report=broken=b.txt", "--ragbench-report=json=out.json", "-W", "error", fresh=True
-    )
+    reports = ("broken=b.txt", "unfinished=u.txt", "json=out.json")
+    options = [f"--ragbench-report={report}" for report in reports]
+    result = project.run(*options, "-W", "error", fresh=True)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*--ragbench-report broken: ValueError: no room"])
+    text = result.stdout.str()
+    assert text.count("--ragbench-report broken: ValueError: no room") == 1
+    assert text.count("--ragbench-report unfinished: ") == text.count("unfinished: no more room") == 1
+    assert len((project.path / "u.txt").read_text(encoding="utf-8").splitlines()) == 5
     assert (project.report()["complete"], len(project.report()["results"])) == (True, 4)
 
 
@@ -85,6 +100,17 @@ def test_no_run_is_green_whose_report_could_not_be_written(project: Project) -> 
     result = project.run("--ragbench-report=broken=b.txt", "-k", "test_it[1]", fresh=True)
     assert result.ret == 3
     result.assert_outcomes(passed=1, warnings=1, deselected=3)
+    # What is kept beside a run is no report of it that was asked for.
+    kept = project.run("--ragbench-history=test_a.py", "-k", "test_it[1]")
+    kept.assert_outcomes(passed=1, warnings=1, deselected=3)
+    assert kept.ret == 0
+
+
+def test_a_format_that_refuses_ends_the_run_before_its_tests(project: Project) -> None:
+    with_formats(project)
+    result = project.run("--ragbench-report=refused=r.txt", fresh=True)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: refused: not on this system"])
 
 
 def test_a_format_can_be_written_twice(project: Project) -> None:
@@ -98,7 +124,8 @@ def test_a_format_that_is_not_there_is_refused_before_the_run(project: Project) 
     for given, said in (
         ("jsn=x", "no report format 'jsn'; there are: csv, github, history, html, json, markdown"),
         ("json", "--ragbench-report json: NAME=FILE is wanted"),
-        ("csv=no/such/", "can't be written"),
+        ("csv=no/such/", "can't be written: it is a directory"),
+        ("csv=test_a.py/scores.csv", "scores.csv: can't be written: "),
     ):
         (project.path / "no/such").mkdir(parents=True, exist_ok=True)
         result = project.run(f"--ragbench-report={given}")
