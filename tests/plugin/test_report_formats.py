@@ -22,7 +22,8 @@ from pytest_ragbench import RagbenchError
 class Lines:
     def __init__(self, path, context):
         self.path = path
-        path.write_text(f"{context.run.id}\\n", encoding="utf-8")
+        with path.open("a", encoding="utf-8") as file:  # a second one of the same run would be seen
+            file.write(f"{context.run.id}\\n")
 
     def add(self, result):
         with self.path.open("a", encoding="utf-8") as file:
