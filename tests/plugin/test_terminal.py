@@ -253,6 +253,9 @@ def test_long_messages_are_broken_below_what_they_are_of(
         "E       and more of it",
         "test_a.py:22: QualityFailure",
     ]
+    # Outages are said again where the run closes, failures are not.
+    [again] = [line for line in result.stdout.lines if line.startswith(("1 test: ", "2 tests: "))]
+    assert again.startswith("1 test: what the test says")
     junit = (project.path / "j.xml").read_text(encoding="utf-8")
     assert 'message="failed on setup with &quot;JudgeError: what the test says' in junit
     assert 'message="much too bad"' in junit
