@@ -235,8 +235,6 @@ def _tidy(
         for line in last.lines
     ]
     last.lines[:] = _fitted(cleaned, item.config.stash[STATE].columns)
-    if last.reprfileloc is not None and kind != "quality":
-        last.reprfileloc.message = type(error).__name__
 
 
 _LABELS = 13

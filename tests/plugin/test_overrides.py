@@ -219,7 +219,7 @@ def test_judged(rag_sample):
     ways = ["--rag-url", rag.url, "-p", "no:asyncio", *both]
     result = project.run("-k", "retrieval", *ways)
     result.assert_outcomes(passed=1, deselected=0 if "2" in both else 1)
-    result.stdout.fnmatch_lines(["judge none chosen, *"])
+    result.stdout.fnmatch_lines(["ragbench: judge none chosen, *", "service http*"])
     result = project.run("-k", "judged", *ways)
     assert result.ret == 4
     result.stdout.fnmatch_lines(['*no judge is configured*judge = "local"*'])

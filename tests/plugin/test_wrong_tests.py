@@ -147,7 +147,10 @@ def test_tags_choose_and_a_test_may_bring_its_own_questions(project: Project) ->
             fixture="other, rag_question",
         ),
     )
-    result = project.run("-v", "--strict-markers", "--ragbench-json=out.json")
+    # Neither the questions of the configuration nor those of a mark come on top of what a test brings itself.
+    result = project.run(
+        "-v", "--strict-markers", "--ragbench-json=out.json", "--ragbench-questions=questions.csv"
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     ends = [line.split()[:2] for line in result.stdout.lines if line.startswith("test_") and "::" in line]
     assert [f"{name.replace('::test_it', '')} {end}" for name, end in ends] == [
