@@ -15,6 +15,7 @@ from pytest_ragbench.judge.callable import callable_judge
 from pytest_ragbench.judge.panel import Panel
 from pytest_ragbench.model.sample_sets import RagSamples
 from pytest_ragbench.runtime import Runtime, using
+from pytest_ragbench.scoring.sets import SetRequest, prepare_set
 from pytest_ragbench.settings import Settings
 from pytest_ragbench.specs.loading import load_suite
 from pytest_ragbench.specs.running import check_samples
@@ -314,3 +315,50 @@ def test_disagreements_of_a_panel_are_counted(configured: Runtime) -> None:
     found = rb.assert_over(samples, "answer_relevancy_holistic", ">=0.3", judge=panel)
     assert found.reason == "mean of 3 of 3, judges disagree on 2"
     assert found.judge == "strict, lenient"
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_a_question_whose_urls_are_null_is_left_out_by_every_door(door: Door) -> None:
+    found = [
+        rb.RagSample(name, context_urls=["http://w/1"], relevant_urls=urls, id=name)
+        for name, urls in (("a", ["http://w/1"]), ("b", None), ("c", ["http://w/2"]))
+    ]
+    score = door(found, "url_mrr", ">=0")
+    assert (score.value, score.details["n_total"], score.details["n_without_relevant_urls"]) == (0.5, 2, 1)
+
+
+def over_in_yaml(samples: Any, limit: str) -> rb.Score:
+    path = Path("a.rag.yaml")
+    path.write_text(f"questions: [a?]\nover: [{limit}]\n", encoding="utf-8")
+    [case] = load_suite(path.absolute())
+    check_samples(case, samples)
+    score = runtime.current().results[-1].score
+    assert score is not None
+    return score
+
+
+def test_over_in_yaml_takes_options_and_coverage() -> None:
+    graded = rb.RagSample("a?", context_ids=["b", "a"], relevant_ids={"a": 3, "b": 1}, id="graded")
+    linear, exponential = (
+        over_in_yaml([graded], f"{{metric: ndcg@2, threshold: '>=0', gain: {gain}}}").value
+        for gain in ("linear", "exponential")
+    )
+    assert exponential == rb.score_over([graded], "ndcg@2", gain="exponential").value != linear
+    partly = failing(FOUND, errors=1)
+    assert over_in_yaml(partly, "{metric: mrr, threshold: 1, coverage: 0.5}").details["n_unscored"] == 1
+    with pytest.raises(rb.EndpointError):
+        over_in_yaml(partly, "{metric: mrr, threshold: 1}")
+
+
+def test_a_metric_over_a_set_takes_its_options_from_the_configuration(configured: Runtime) -> None:
+    settings = Settings.model_validate({"metrics": {"intra_cluster_similarity": {"text": "reference"}}})
+    here = Runtime(
+        settings=lambda: settings,
+        engine=configured.engine,
+        judge=configured.judge,
+        embedder=configured.embedder,
+    )
+    samples = [rb.RagSample(f"{n}?", "same", reference=f"r{n}", cluster="x") for n in range(2)]
+    for name, options in (("reference", {}), ("answer", {"text": "answer"})):
+        request = SetRequest(metric="intra_cluster_similarity", items=samples, options=options)
+        assert prepare_set(here, request).parts[0].options == {"text": name}

@@ -233,3 +233,14 @@ thresholds: {faithfulness: 0.5, abstention: 1}
         "d": ["abstention"],
         "e": ["faithfulness", "abstention"],
     }
+
+
+def test_a_question_s_own_threshold_leaves_the_options_of_the_test_s(tmp_path: Path) -> None:
+    (tmp_path / "a.rag.yaml").write_text(
+        "questions: [{question: A?, thresholds: {answer_correctness: 0.9}}, {question: B?}]\n"
+        "thresholds: [{metric: answer_correctness, threshold: 0.7, weights: [1, 0]}]\n"
+    )
+    [case] = load_suite(tmp_path / "a.rag.yaml")
+    wanted = [each for question in case.questions or () for each in case.wanted(question)]
+    assert [each.threshold for each in wanted] == ["0.9", "0.7"]
+    assert [dict(each.options) for each in wanted] == [{"weights": (1.0, 0.0)}] * 2
