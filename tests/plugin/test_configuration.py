@@ -86,6 +86,12 @@ def test_a_file_that_skips_itself_is_not_run(nested: Project, how: list[str]) ->
     assert result.ret == 9
     said = "UNDECIDED  exact_match mean >= 0.9   the run is partial (not chosen: tests/rag/test_more.py)*"
     result.stdout.fnmatch_lines(["this run is partial: not run: tests/rag/test_more.py", said])
+    if not how:  # three of them are named
+        for name, end in (("test_mo", ""), ("test_most", " ...")):
+            (nested.path / "tests" / "rag" / f"{name}.py").write_text(skipping + TEST)
+            (nested.path / "tests" / "rag" / "test_m.py").write_text(skipping + TEST)
+            named = [f"tests/rag/{each}.py" for each in ("test_m", "test_mo", "test_more")]
+            nested.run().stdout.fnmatch_lines([f"this run is partial: not run: {', '.join(named)}{end}"])
 
 
 @pytest.mark.parametrize("how", [[], ["-n", "2"]], ids=["none", "n2"])

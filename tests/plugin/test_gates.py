@@ -186,6 +186,14 @@ def test_a_baseline(project: Project, both: list[str]) -> None:
     assert new["baseline"]["metrics"][0]["metric"] == "search_rag_answer_correctness"
     assert new["gates"][0]["comparison"]["n_changed"] == 8
     if not both:
+        # Without any report, too, the run knows its prompts.
+        old = json.loads((project.path / "old.json").read_text())
+        old["run"]["prompts"]["grade_search_rag"] = "0-earlier"
+        (project.path / "other.json").write_text(json.dumps(old))
+        changed = project.run("--ragbench-baseline=other.json", rule)
+        changed.stdout.fnmatch_lines(
+            ["UNDECIDED *not comparable: the judge's prompt changed (grade_search_rag)*"]
+        )
         unknown = project.run("--ragbench-baseline=release", "--ragbench-history=runs.sqlite", rule)
         assert unknown.ret == 4
         assert "no complete run of a branch release with scores; it has: main" in unknown.stderr.str()

@@ -18,17 +18,18 @@ def answer(question: str) -> Any:
 def test_a_failure_tells_its_trace(project: Project) -> None:
     project.write(
         ragbench_toml='trace_url = "https://traces.example/t/{trace_id}"\n',
-        test_a_py="import pytest\n"
+        test_a_py="import pytest\nimport pytest_ragbench as rb\n"
         "@pytest.mark.rag_questions([{'id': 'bad', 'question': 'a'}, {'id': 'lost', 'question': 'lost'}])\n"
         "def test_a(rag_sample):\n    assert rag_sample.answer == 'b'\n"
         "@pytest.mark.rag_questions([{'id': f'{n}', 'question': f'{n}'} for n in range(7)])\n"
-        "def test_set(rag_samples):\n    assert not list(rag_samples)\n",
+        "def test_set(rag_samples):\n    assert not list(rag_samples)\n"
+        "def test_early():\n    assert 0\n    rb.assert_metric('exact_match', rb.RagSample('q', 'a'), 1)\n",
     )
     with rag_server(answer) as server:
         run = project.run(
             "--rag-url", server.url, "-n", "2", "--junitxml=j.xml", "--ragbench-html=p.html", "--ragbench-json=out.json"
         )  # fmt: skip
-    run.assert_outcomes(failed=2, errors=1)
+    run.assert_outcomes(failed=3, errors=1)
     report = project.report()
     assert report["run"]["trace_url"] == "https://traces.example/t/{trace_id}"
     tests = {each["test"].rpartition("[")[2]: each for each in report["results"]}
