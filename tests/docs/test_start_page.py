@@ -101,6 +101,9 @@ def test_the_readme_leads_from_the_clone_to_a_failing_answer_of_your_own_service
     folder = tmp_path / "tests" / "rag"
     (folder / "questions.csv").write_text(questions, encoding="utf-8")
     (folder / "test_rag.py").write_text(tests, encoding="utf-8")
+    [(_, settings)] = blocks(page, "toml")
+    with (folder / "ragbench.toml").open("a", encoding="utf-8") as file:
+        file.write(settings)
     [(code, output)] = follow(begin[-1], tmp_path)
     assert code == 1, output
     failed = re.findall(r"^FAILED .*::(\w+(?:\[\w+)?)", output, re.MULTILINE)
