@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,8 @@ GROUPS = {
 }  # fmt: skip
 NOTHING = ["--collect-only", "--collect-only -q", "--setup-plan", "--fixtures", "--fixtures-per-test", "--markers",
            "--version", "--help", "--cache-show", "-k nothing", "tests/test_a.py::mistyped"]  # fmt: skip
+BY_WORD = {re.sub(r"^-+|:$", "", name).replace(" ", "-"): name for name in (*GROUPS, "nothing")}
+"""What ``--groups`` takes, since an argument must not begin with a hyphen."""
 PROMPTED = "p 'in the test with ' + SAMPLE.id\nc\n"
 """What is typed at each prompt of ``--pdb``: says where it is, and goes on."""
 
@@ -120,18 +123,26 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--pytest", nargs="+", metavar="VERSION", help="such as 8.3, 9.0.2, newest")
     parser.add_argument(
-        "--groups", nargs="+", choices=[*GROUPS, "nothing"], metavar="GROUP", help="only these columns"
+        "--groups", nargs="+", choices=[*BY_WORD], metavar="GROUP", help=f"only these: {', '.join(BY_WORD)}"
     )
     parser.add_argument("pythons", nargs="*", default=[sys.executable])
     given = parser.parse_args(arguments)
-    groups = given.groups or [*GROUPS, "nothing"]
-    print("| Python | pytest |", *(f"`{name}` |" for name in groups), flush=True)
+    groups = [BY_WORD[word] for word in given.groups or BY_WORD]
+    print(
+        "| Python | pytest |",
+        *(f"`{name}` |" if name[0] == "-" else f"{name} |" for name in groups),
+        flush=True,
+    )
     print("|---|---|" + "---|" * len(groups), flush=True)
     wrong = 0
     for asked in given.pythons:
         with tempfile.TemporaryDirectory() as folder:
-            for python in _environments(asked, given.pytest, Path(folder)):
-                wrong += _tried(python, groups)
+            try:
+                for python in _environments(asked, given.pytest, Path(folder)):
+                    wrong += _tried(python, groups)
+            except subprocess.CalledProcessError as error:  # the other Pythons can still be tried
+                wrong += 1
+                print(f"  {asked}: {' '.join(map(str, error.cmd))} ended with {error.returncode}", flush=True)
     return wrong
 
 
@@ -214,7 +225,7 @@ def _run(python: str, project: Path, options: str) -> subprocess.CompletedProces
     # Where the ini-file lies elsewhere, its folder would be what is collected.
     command += ["tests"] if "::" not in options else []
     return subprocess.run(
-        command, cwd=project, input=PROMPTED * 9, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=project, input=PROMPTED * 9, capture_output=True, text=True, timeout=600, check=False
     )
 
 

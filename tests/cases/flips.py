@@ -138,6 +138,14 @@ def _machine(value: Mapping[str, Any], here: list[Any]) -> Iterator[Place]:
                 yield [*here, key], [wanted + 1]
             case "counts":
                 yield from (([*here, key, word], [number + 1]) for word, number in wanted.items())
+            case "file_contains":
+                yield from (
+                    ([*here, key, name, number], [_NONSENSE])
+                    for name, pieces in wanted.items()
+                    for number in range(len(pieces))
+                )
+            case "no_file":
+                yield [*here, key], [[*wanted, "pytest.ini"]]
             case "contains":
                 yield from (([*here, key, number], [_NONSENSE]) for number in range(len(wanted)))
             case "lacks":

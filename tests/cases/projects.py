@@ -18,6 +18,7 @@ HARNESS = Path(__file__).parent / "harness"
 ROOT = Path(__file__).parents[2]
 _INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"  # or pytest-asyncio warns
 LIMIT = 180.0
+_INSTALLED = {"env", "__pycache__"}
 _NOT_NEEDED = ("hypothesispytest", "randomly", "benchmark", "cov")
 
 
@@ -31,6 +32,8 @@ class Run:
     """XML file -> why it can't be read, or None."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Test -> the outcome that JUnit has for it."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What it left in its folder."""
 
     @property
     def text(self) -> str:
@@ -93,7 +96,7 @@ class Project:
 
     def left(self, code: int | str, output: bytes) -> Run:
         """A run that ended so, with the files it left."""
-        return Run(code, output, dict(self._xml()), self._kinds())
+        return Run(code, output, dict(self._xml()), self._kinds(), self.contents())
 
     def _xml(self) -> Iterator[tuple[str, str | None]]:
         for path in self.path.rglob("*.xml"):
@@ -121,7 +124,7 @@ class Project:
         return {
             str(path.relative_to(self.path)): path.read_bytes()
             for path in sorted(self.path.rglob("*"))
-            if path.is_file()
+            if path.is_file() and not _INSTALLED & set(path.relative_to(self.path).parts)
         }
 
 

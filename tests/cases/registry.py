@@ -97,10 +97,9 @@ def _read_wholly(given: Given, outcome: Outcome) -> Outcome:
     if outcome.kind == "crash":
         return outcome
     unread = given.unread()
-    if outcome.each is not None and unread:
-        return Outcome("crash", message=f"keys that no operation reads: {', '.join(unread)}")
     if unread:
-        return Outcome("crash", message=f"keys that the operation does not read: {', '.join(unread)}")
+        reader = "no operation reads" if outcome.each is not None else "the operation does not read"
+        return Outcome("crash", message=f"keys that {reader}: {', '.join(unread)}; it came to {outcome.told()}")
     return outcome
 
 

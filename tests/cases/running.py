@@ -13,6 +13,10 @@ from tests.cases.judging import unknown_keys, wrong
 from tests.cases.outcomes import Outcome
 from tests.cases.projects import Run
 
+MACHINE = {
+    "exit_code", "counts", "contains", "lacks", "lacks_bytes_hex", "xml_parses", "file_contains", "no_file",
+}  # fmt: skip
+
 
 def case_files(folder: Path) -> list[Path]:
     """The case files of a folder, by name; a file stands for itself."""
@@ -63,6 +67,8 @@ def judged(expected: Mapping[str, Any], came: Done) -> list[str]:
     why = wrong(expected, came.got)
     if "machine" in expected:
         why += _machine(expected["machine"], came.got)
+    for number, (one, item) in enumerate(zip(expected.get("each", ()), came.got.each or (), strict=False), 1):
+        why += [f"#{number} {told}" for told in _machine(one["machine"], item)] if "machine" in one else []
     if came.again is not None:
         option = expected["with_option"]
         options = {key: value for key, value in option.items() if key != "then"}
@@ -75,7 +81,7 @@ def _machine(wanted: Mapping[str, Any], got: Outcome) -> list[str]:
     run: Run | None = got.facts.get("machine")
     if run is None:
         return ["the operation ran no pytest, so 'machine' was not checked"]
-    why = []
+    why = [f"the runner reads no key {key!r} of 'machine'" for key in wanted if key not in MACHINE]
     if "exit_code" in wanted and run.code != wanted["exit_code"]:
         why.append(f"exit code {run.code}, {wanted['exit_code']} expected: {run.tail}")
     for word, number in wanted.get("counts", {}).items():
@@ -88,6 +94,10 @@ def _machine(wanted: Mapping[str, Any], got: Outcome) -> list[str]:
         for text in wanted.get("lacks_bytes_hex", [])
         if bytes.fromhex(text) in run.output
     ]
+    for name, pieces in wanted.get("file_contains", {}).items():
+        text = run.files.get(name, b"").decode("utf-8", "replace")
+        why += [f"{name} lacks {piece!r}" for piece in pieces if piece not in text]
+    why += [f"the file {name} is there" for name in wanted.get("no_file", []) if name in run.files]
     if name := wanted.get("xml_parses"):
         problem = run.xml.get(name, "is missing")
         why += [f"{name} {problem}"] if problem else []

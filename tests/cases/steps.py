@@ -20,7 +20,7 @@ _WORDS = {
     "ten": 10,
 }
 _COUNT = rf"(?P<count>\d+|{'|'.join(_WORDS)})"
-_TIMES = r"(?: (?P<times>once|twice|\d+ times|again|too|as well|each))?"
+_TIMES = rf"(?: (?P<times>once|twice|(?:\d+|{'|'.join(_WORDS)}) times|again|too|as well|each))?"
 _ASKS = (
     r"(?:ask|score|judge|call|use)s?(?: (?:the )?(?:judge|answer|it|question|another question|a question))*"
 )
@@ -135,4 +135,5 @@ def _add(test: _Test, part: str) -> None:
 def _number(text: str | None) -> int:
     if text is None or text in ("again", "too", "as well", "each", "once"):
         return 1
-    return 2 if text == "twice" else _WORDS.get(text) or int(text.split()[0])
+    count = text.split()[0]
+    return 2 if text == "twice" else _WORDS.get(count) or int(count)

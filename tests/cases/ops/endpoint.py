@@ -130,10 +130,10 @@ def asked_seconds(value: Any, clock: float | None) -> float | None:
     """What a Retry-After asks for, told without the product; None where it says nothing."""
     from email.utils import parsedate_to_datetime
 
-    try:
+    if re.fullmatch(
+        r"\s*-?[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?\s*", str(value)
+    ):  # ASCII digits alone, as in HTTP
         return max(float(value), 0.0)
-    except (TypeError, ValueError):
-        pass
     try:
         return max(parsedate_to_datetime(str(value)).timestamp() - (clock or 0.0), 0.0)
     except (TypeError, ValueError):

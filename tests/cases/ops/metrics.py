@@ -412,7 +412,7 @@ def entity_recall(given: Input) -> Outcome:
 @op("metric", "score", "score_metric")
 def any_metric(given: Input) -> Outcome:
     """Any metric of a sample: ``metric``, the sample's columns (or ``sample``), ``judge_replies`` in turn or
-    by task, ``vectors`` that the embedder gives, ``options``, ``threshold``.
+    by task (or ``"judge": "local"``), ``vectors`` that the embedder gives, ``options``, ``threshold``.
     """
     name = str(given["metric"]).removeprefix("assert_")
     replies = given.get("judge_replies", given.get("replies", []))
@@ -424,6 +424,8 @@ def any_metric(given: Input) -> Outcome:
             [product.completion(one) for one in replies] or [AssertionError("judge called")]
         )
     )
+    if given.get("judge") == "local":
+        judge = None
     options = dict(given.get("options", {}))
 
     def measured() -> float:
