@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import sysconfig
@@ -12,8 +13,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from pytest_ragbench.assertions.factory import PREFIX
+from pytest_ragbench.assertions.samples import assert_metric
 from pytest_ragbench.plan.model import UNKNOWN, Symbol, is_known
 
+_OURS = "pytest_ragbench"
 MAX_ROUNDS = 200
 """A loop over more values is read as one round that may happen."""
 
@@ -136,7 +140,9 @@ def attribute(base: Any, name: str) -> Any:
         try:
             return getattr(base, name)
         except Exception:  # a module may have a __getattr__ of its own
-            return UNKNOWN
+            # A misspelt helper of ours is the helper of a metric that there is not, which says so.
+            misspelt = base.__name__ == _OURS and name.startswith(PREFIX)
+            return functools.partial(assert_metric, name.removeprefix(PREFIX)) if misspelt else UNKNOWN
     if isinstance(base, Instance):
         # Not getattr, which would run properties.
         found = inspect.getattr_static(base.owner, name, UNKNOWN)

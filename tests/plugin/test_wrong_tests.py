@@ -9,6 +9,7 @@ from tests.servers.rag_server import RagServer
 
 TESTS = """
 import pytest
+import pytest_ragbench as rb
 from pytest_ragbench import assert_expected, assert_faithfulness, assert_metric, assert_retrieval, assert_search_rag
 
 pytestmark = pytest.mark.rag_questions("questions.csv")
@@ -21,6 +22,9 @@ def test_grade(rag_sample):
 
 def test_metric(rag_sample):
     assert_metric("faithfullness", rag_sample, ">=0.8")
+
+def test_helper(rag_sample):
+    rb.assert_answer_relevency(rag_sample, ">=0.8")
 
 def test_threshold(rag_sample):
     assert_faithfulness(rag_sample, ">=0,,8")
@@ -54,12 +58,13 @@ def test_typos_cost_no_call(project: Project, rag: RagServer, options: list[str]
     project.write(test_a_py=TESTS, questions_csv="question\nA?\nB?\nC?\n")
     result = project.run("--rag-url", rag.url, "-k", "not purpose", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.assert_outcomes(errors=25)
+    result.assert_outcomes(errors=28)
     text = result.stdout.str()
     for said in (
         "'<=0.8' for faithfulness points the wrong way",
         "'<=0.5' for groundedness points the wrong way",
         "unknown metric 'faithfullness'; did you mean 'faithfulness'",
+        "unknown metric 'answer_relevency'; did you mean 'answer_relevancy'",
         "unreadable threshold '>=0,,8'",
         "faithfulness has no option 'strictnes'",
         "faithfulness has no option 'treshold'",
