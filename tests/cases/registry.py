@@ -99,7 +99,9 @@ def _read_wholly(given: Given, outcome: Outcome) -> Outcome:
     unread = given.unread()
     if unread:
         reader = "no operation reads" if outcome.each is not None else "the operation does not read"
-        return Outcome("crash", message=f"keys that {reader}: {', '.join(unread)}; it came to {outcome.told()}")
+        return Outcome(
+            "crash", message=f"keys that {reader}: {', '.join(unread)}; it came to {outcome.told()}"
+        )
     return outcome
 
 
