@@ -129,3 +129,30 @@ def test_a_whole_sentence_around_a_short_reference(
     value = score("factual_correctness", sample, judge="local").value
     assert value is not None
     assert (value >= 0.6) is right
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "reference", "opposed"),
+    [
+        ("Where is it?", "In the cool dark cellar beneath.", "It is not stored in the cool dark cellar beneath.", True),
+        ("Где она?", "В маленькой красной жестяной коробке.", "Она не лежит в маленькой красной жестяной коробке.", True),
+        # In a longer one a denial may be of something else.
+        (
+            "Where are the keys?",
+            "In the small red tin box upstairs.",
+            "They lie in the small red tin box upstairs, not on the hook.",
+            False,
+        ),
+        (
+            "Где ключи?",
+            "Наверху в маленькой красной жестяной коробке.",
+            "Они лежат наверху в маленькой красной жестяной коробке, а не на крючке.",
+            False,
+        ),
+    ],
+)
+def test_a_denial_opposes_answers_of_up_to_four_words(
+    question: str, answer: str, reference: str, opposed: bool
+) -> None:
+    value = score("factual_correctness", RagSample(question, answer, reference=reference), judge="local").value
+    assert (value == 0.0) is opposed
