@@ -134,8 +134,18 @@ def test_a_whole_sentence_around_a_short_reference(
 @pytest.mark.parametrize(
     ("question", "answer", "reference", "opposed"),
     [
-        ("Where is it?", "In the cool dark cellar beneath.", "It is not stored in the cool dark cellar beneath.", True),
-        ("Где она?", "В маленькой красной жестяной коробке.", "Она не лежит в маленькой красной жестяной коробке.", True),
+        (
+            "Where is it?",
+            "In the cool dark cellar beneath.",
+            "It is not stored in the cool dark cellar beneath.",
+            True,
+        ),
+        (
+            "Где она?",
+            "В маленькой красной жестяной коробке.",
+            "Она не лежит в маленькой красной жестяной коробке.",
+            True,
+        ),
         # In a longer one a denial may be of something else.
         (
             "Where are the keys?",
@@ -154,5 +164,7 @@ def test_a_whole_sentence_around_a_short_reference(
 def test_a_denial_opposes_answers_of_up_to_four_words(
     question: str, answer: str, reference: str, opposed: bool
 ) -> None:
-    value = score("factual_correctness", RagSample(question, answer, reference=reference), judge="local").value
+    value = score(
+        "factual_correctness", RagSample(question, answer, reference=reference), judge="local"
+    ).value
     assert (value == 0.0) is opposed

@@ -171,6 +171,19 @@ def test_roles_and_names_with_digits_are_told_apart(claim: str, context: str) ->
 @pytest.mark.parametrize(
     ("claim", "context"),
     [
+        ("Ивана встретил Пётр.", "Иван встретил Петра."),
+        ("Завод «Север» купил завод «Юг».", "Завод «Юг» купил завод «Север»."),
+        ("Spain beat Italy in the final.", "Italy beat Spain in the final."),
+        ("太郎が花子を追い越した。", "花子が太郎を追い越した。"),
+    ],
+)
+def test_exchanged_roles_are_plainly_wrong_and_not_unsure(claim: str, context: str) -> None:
+    assert verify(claim, [context]).value < 0.15
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
         ("Витю догнала Оля.", "Оля догнала Витю."),
         ("Фирму «Луна» продала фирма «Заря».", "Фирма «Заря» продала фирму «Луна»."),
         ("Оля была замечена Витей.", "Витя заметил Олю."),

@@ -28,7 +28,7 @@ WEIGHTS = {
     "name": -1.0,  # names that the chunk lacks, at most two
     "negation": -3.0,  # a word denied on one side only
     "contrast": -2.5,  # opposites and exclusive values (before/after, red/blue)
-    "swap": -3.0,  # the same words in each other's roles
+    "swap": -4.5,  # the same words in each other's roles
     "quantifier": -2.5,  # all where the chunk says some; only where it does not
     "hedge": -1.5,  # the chunk says may, almost, plans to; the claim does not
     "replaced": -1.7,  # a word stands where the chunk has another one between the same neighbours
