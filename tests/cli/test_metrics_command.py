@@ -46,7 +46,8 @@ def test_every_metric_of_ours_has_a_purpose() -> None:
     ours = {
         name
         for name, metric in all_metrics().items()
-        if metric.compute.__module__.startswith("pytest_ragbench.")
+        # Other tests give metrics of ours another name.
+        if metric.compute.__module__.startswith("pytest_ragbench.") and not name.startswith("test_")
     }
     assert set(named) == ours
 
