@@ -321,9 +321,11 @@ def test_a_null_is_no_entity_and_no_claim() -> None:
 
 
 def test_no_entities() -> None:
-    with pytest.raises(UndefinedScore) as caught:
-        score("context_entity_recall", EINSTEIN, judge=Scripted(extract_entities=entities()))
-    assert caught.value.code == "no_entities"
+    for matching in ("exact", "judge"):
+        judge = Scripted(extract_entities=entities("...", ""))
+        with pytest.raises(UndefinedScore, match="the judge found no entities in the reference") as caught:
+            score("context_entity_recall", EINSTEIN, judge=judge, matching=matching)
+        assert caught.value.code == "no_entities"
 
 
 # --- the old context relevancy -----------------------------------------------------------------

@@ -20,6 +20,7 @@ from pytest_ragbench import (
     define_rubric,
     score,
 )
+from pytest_ragbench.judge.base import Answered
 from pytest_ragbench.metrics.registry import find
 from tests.metrics.scripted import Scripted
 
@@ -98,6 +99,20 @@ def test_confirm() -> None:
     system, user = (message["content"] for message in judge.messages[1])
     assert "gave 2" in system
     assert "rated 2" in user
+
+
+def test_only_a_confirmation_asks_the_judge_to_confirm() -> None:
+    class Rater:
+        name = "rater"
+        tasks = ("rate_accuracy",)
+
+        async def ask(self, task: Any) -> Any:
+            return Answered(task.read(rated(2)), self.name)
+
+    for mode in ("single", "swap_average"):
+        assert score("answer_accuracy", PARIS, judge=Rater(), mode=mode).value == 1.0
+    with pytest.raises(UsageError, match="the judge 'rater' can't do 'confirm_accuracy'"):
+        score("answer_accuracy", PARIS, judge=Rater(), mode="confirm")
 
 
 def test_a_failed_confirmation_keeps_the_first_rating_and_says_so() -> None:
