@@ -166,6 +166,7 @@ def test_a_beginning_that_both_words_share_is_passed_over_while_it_is_likelier()
     assert chance("en", first, {"Yes": 0.6, "No": 0.2}, content="Yes") == pytest.approx(0.75)
     assert chance("en", {"Yes": 0.5, " ": 0.4, "No": 0.1}, {"No": 1.0}) == pytest.approx(5 / 6)
     assert chance("en", {"Yes": 0.9, "No": 0.1}, {"No": 1.0}) == pytest.approx(0.9)
+    assert chance("en", {"Yes": 0.5, " ": 0.5}, {"No": 1.0}, content="Yes") == 1.0  # no likelier
     with pytest.raises(JudgeError) as caught:
         chance("en", {" ": 0.99, "No": 0.01}, content="Yes")
     assert caught.value.code == "no_verdict"
