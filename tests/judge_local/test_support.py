@@ -125,7 +125,13 @@ def test_times_of_day_are_hours(said: str, known: str, wrong: str) -> None:
     [
         ("It weighs no more than 40 kg.", "It weighs at most 40 kg.", "It may weigh more than 40 kg."),
         ("Refunds take 5 days.", "Refunds take up to 5 days.", "Refunds take at least 5 days."),
+        ("It may not weigh more than 40 kg.", "It may weigh at most 40 kg.", "It may weigh over 40 kg."),
         ("Посылка весит не более 33 кг.", "Посылка весит не больше 33 кг.", "Посылка весит больше 33 кг."),
+        (
+            "Посылка не должна весить больше 33 кг.",
+            "Посылка весит не больше 33 кг.",
+            "Посылка весит свыше 33 кг.",
+        ),
         (
             "荷物は20キログラムを超えてはいけません。",
             "荷物は20キログラム以下です。",

@@ -55,12 +55,13 @@ def conflicts(
     problems += [("name", f"does not mention {term.text}") for term in absent]
 
     matched = pairs_of(claim, source)
-    denied = _negation(claim, source, matched, [chunk.sentences[h] for h in heard])
+    limit, turned = _limits(claim, source, matched)
+    denied = None if turned else _negation(claim, source, matched, [chunk.sentences[h] for h in heard])
     signals["negation"] = float(denied is not None)
     if denied is not None:
         problems.append(("negation", f"says the opposite (not {denied})"))
 
-    opposite = _limit(claim, source, matched) or _contrast(claim, source, chunk, heard, known)
+    opposite = limit or _contrast(claim, source, chunk, heard, known)
     signals["contrast"] = opposite[2] if opposite is not None else 0.0
     if opposite is not None:
         problems.append(("contrast", f"says {opposite[1]}, not {opposite[0]}"))
@@ -156,18 +157,24 @@ def _contrast(
     return _contrast_of_pieces(claim.folded, source.folded, around, known)
 
 
-def _limit(
+def _limits(
     claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
-) -> tuple[str, str, float] | None:
-    """At most where the sentence says more than, about the same number; as :func:`_contrast`."""
+) -> tuple[tuple[str, str, float] | None, bool]:
+    """At most where the sentence says more than, about the same number, as :func:`_contrast`; and whether such a pair
+    says the same, with a denial on one side: may not weigh more than 20 kg / weighs at most 20 kg.
+    """
+    turned = False
     for term, other in matched:
         mine, theirs = term.number, other.number if other is not None else None
-        if mine is None or theirs is None or not mine.limit or not theirs.limit or mine.limit == theirs.limit:
+        if mine is None or theirs is None or not mine.limit or not theirs.limit:
             continue
-        # "May not weigh more than" is at most; "no more than" has its denial in its own words.
-        if _denied_around(claim, mine.limit_words) == _denied_around(source, theirs.limit_words):
-            return mine.as_limit, theirs.as_limit, 1.0
-    return None
+        # "No more than" has its denial in its own words.
+        denials = _denied_around(claim, mine.limit_words), _denied_around(source, theirs.limit_words)
+        same = (mine.limit == theirs.limit) == (denials[0] == denials[1])
+        if not same and mine.limit != theirs.limit:
+            return (mine.as_limit, theirs.as_limit, 1.0), False
+        turned = turned or (same and mine.limit != theirs.limit)
+    return None, turned
 
 
 def _denied_around(sentence: Sentence, limit_words: str) -> bool:
