@@ -107,11 +107,15 @@ def test_no_run_is_green_whose_report_could_not_be_written(project: Project) -> 
     assert kept.ret == 0
 
 
-def test_a_format_that_refuses_ends_the_run_before_its_tests(project: Project) -> None:
+def test_a_format_gets_what_it_asks_for_or_ends_the_run_before_its_tests(project: Project) -> None:
     with_formats(project)
     result = project.run("--ragbench-report=refused=r.txt", fresh=True)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: refused: not on this system"])
+    # Results are kept for those only that want all of them at the end.
+    project.run("--ragbench-report=lines=lines.txt", fresh=True)
+    *_, end = (project.path / "lines.txt").read_text(encoding="utf-8").splitlines()
+    assert end == "exit code 1, 0 results kept"
 
 
 def test_a_format_can_be_written_twice(project: Project) -> None:
