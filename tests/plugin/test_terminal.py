@@ -253,6 +253,15 @@ def test_long_messages_are_broken_below_what_they_are_of(
         "E       and more of it",
         "test_a.py:22: QualityFailure",
     ]
+    # Where no frame is shown, or all of them in Python's own way, the whole width but the margin is there.
+    exact = LONG.replace("what the test says", "x" * 25 + " what the test says")
+    project.write(test_a_py=exact)
+    native = project.run("-p", "no:cacheprovider", "--tb=native", "-k", "test_judge")
+    assert [line for line in native.stdout.lines if line.startswith("E ")] == [
+        "E   JudgeError: xxxxxxxxxxxxxxxxxxxxxxxxx what the test says",
+        "E     itself of its judge is broken into lines too",
+        "E   and more of it",
+    ]
     # Outages are said again where the run closes, failures are not.
     [again] = [line for line in result.stdout.lines if line.startswith(("1 test: ", "2 tests: "))]
     assert again.startswith("1 test: what the test says")
