@@ -94,7 +94,7 @@ def original_text(cell: str) -> str:
     return cell.removeprefix(_MARK)
 
 
-_OF_TESTS = ("test", "outcome", "kind", "question_id")
+_OF_TESTS = ("test", "outcome", "kind", "question_id", "system")
 _OF_SAMPLES = ("question", "answer", "reference", "contexts")
 _OF_SCORES = ("metric", "value", "threshold", "passed", "reason", "error_message", "judge")
 _COLUMNS = (*_OF_TESTS, *_OF_SAMPLES, *_OF_SCORES, "error")

@@ -121,7 +121,8 @@ def _worst(row: Row) -> Iterator[str]:
         if sample.file
         else ""
     )
-    yield f"- **{_text(sample.question, 200) or '(empty)'}**{where}"
+    system = f"{_text(row.system, 60)}: " if row.system else ""
+    yield f"- {system}**{_text(sample.question, 200) or '(empty)'}**{where}"
     missed = [score for _, score in row.scores if score.passed is False]
     said = next((test.message for test in row.tests if test.message), None)
     said = said or next((score.reason for score in missed), "")

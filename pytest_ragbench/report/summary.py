@@ -40,8 +40,6 @@ class Row:
 
     metric: str
     tier: str
-    system: str | None = None
-    """The one of several that it is about."""
     sum: Fraction = field(default_factory=Fraction)
     """Exact: in whatever order results come (workers, shards), it is the same."""
     scored: int = 0
@@ -57,6 +55,8 @@ class Row:
     cost: float | None = None
     setup: SetupRecord | None = None
     """What the scores say of their range and direction, which may follow from an option."""
+    system: str | None = None
+    """The one of several that it is about."""
 
     @property
     def name(self) -> str:
@@ -149,7 +149,7 @@ class Summary:
             self.worst = sorted([*self.worst, bad])[:WORST]
         self.outcomes[kind if kind and outcome in ("failed", "error") else outcome] += 1
         for score in result.scores:
-            row = Row(score.metric, score.tier, result.system)
+            row = Row(score.metric, score.tier, system=result.system)
             self.rows.setdefault(row.name, row).add(score)
             for names, told in ((self._judges, score.judge), (self._embedders, score.embedder)):
                 names.update(dict.fromkeys(told.split(", ") if told else ()))

@@ -8,7 +8,14 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from pytest_ragbench.model.report import RunInfo, RunReport, SummaryRecord
+from pytest_ragbench.model.report import (
+    GateRecord,
+    MetricComparison,
+    MetricSummary,
+    RunInfo,
+    RunReport,
+    SummaryRecord,
+)
 from pytest_ragbench.model.tests import QuestionRecord, ReplyRecord, SampleRecord, ScoreRecord, TestRecord
 
 ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", "passed", "band", "error")
@@ -16,12 +23,15 @@ ALWAYS_IN_A_SCORE = ("metric", "tier", "sample", "count", "value", "threshold", 
 ALWAYS_IN_A_REPORT = ("schema", "version", "run", "results", "complete")
 """The other fields are written when the run ends."""
 AT_TIMES: Mapping[type, tuple[str, ...]] = {
-    RunInfo: ("trace_url", "spans", "shards"),
+    RunInfo: ("systems", "trace_url", "spans", "shards"),
     ScoreRecord: ("setup", "replies"),
     SampleRecord: ("first_token", "at_once", "trace_id", "span_id", "asked"),
     QuestionRecord: ("first_token", "at_once", "trace_id"),
     ReplyRecord: tuple(f.name for f in fields(ReplyRecord) if f.name != "text"),
-    TestRecord: ("metrics", "reruns"),
+    TestRecord: ("system", "metrics", "reruns"),
+    MetricSummary: ("system",),
+    GateRecord: ("system",),
+    MetricComparison: ("system",),
     SummaryRecord: ("judges", "embedders"),
     RunReport: ("missing", "not_chosen", "baseline", "preflight", "mutations"),
 }

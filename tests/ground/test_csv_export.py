@@ -69,6 +69,7 @@ def test_a_file_that_cant_be_written_is_named(tmp_path: Path) -> None:
 def test_a_json_report_as_rows() -> None:
     results = json.loads(
         """[{"test": "t[a]", "outcome": "failed", "kind": "quality", "question_id": "a", "message": "m",
+             "system": "small",
              "samples": [{"question": "Q?", "answer": "=A", "contexts": ["c"]}],
              "scores": [{"metric": "faithfulness", "tier": "generation", "sample": 0, "value": 0.5,
                          "threshold": ">=0.8",
@@ -82,4 +83,5 @@ def test_a_json_report_as_rows() -> None:
         "=A",
         "m",
     )
+    assert (first["system"], second["system"]) == ("small", None)
     assert (second["metric"], second["error"], second["outcome"]) == (None, "down", "error")

@@ -24,7 +24,7 @@ def run(number: int, mean: float = 0.5, branch: str = "main", **more: Any) -> Ru
     summary = {"outcomes": {"passed": 1}, "metrics": [{"metric": "mrr", "tier": "retrieval", "mean": mean}]}
     git = {"commit": f"{number:040x}", "branch": branch}
     told = {"id": f"run-{number}", "started": 1_780_000_000.0 + number, "git": git}
-    return a_report([a_result("a")], run=told, summary=summary, **more)
+    return a_report([{**a_result("a"), "system": "small"}], run=told, summary=summary, **more)
 
 
 def test_runs_come_back_oldest_first_without_their_questions(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_last_complete_run_of_a_branch_keeps_its_scores_without_texts(tmp_pa
     [sample] = found.results[0].samples
     given = run(2).results[0]
     assert (sample.id, sample.question) == (given.samples[0].id, fingerprint(given.samples[0].question))
-    assert (sample.answer, sample.contexts) == (None, None)
+    assert (sample.answer, sample.contexts, found.results[0].system) == (None, None, "small")
     assert [s.value for s in found.results[0].scores] == [s.value for s in given.scores]
     base = sqlite3.connect(history.path)
     assert base.execute("SELECT run FROM scores ORDER BY run").fetchall() == [("run-2",), ("run-3",)]

@@ -86,7 +86,7 @@ def test_each_system_is_asked_each_question_and_judged_apart(
     assert sorted(small.questions) == sorted(large.questions) == asked
     report = bot.report()
     assert report["run"]["systems"] == ["small", "large"]
-    systems = {each["test"]: (each["system"], each["outcome"]) for each in report["results"]}
+    systems = {each["test"]: (each.get("system"), each["outcome"]) for each in report["results"]}
     assert systems == {
         IDS[0]: ("small", "passed"),
         IDS[1]: ("small", "passed"),
@@ -97,9 +97,9 @@ def test_each_system_is_asked_each_question_and_judged_apart(
         "test_bot.py::test_judge_alone": (None, "passed"),
     }
     assert {each["question_id"] for each in report["results"] if each["question_id"]} == {"receipt", "pay"}
-    means = {each["system"]: each["mean"] for each in report["summary"]["metrics"]}
+    means = {each.get("system"): each["mean"] for each in report["summary"]["metrics"]}
     assert means == {"small": 1.0, "large": 0.5, None: 1.0}
-    assert [(each["gate"], each["system"], each["verdict"]) for each in report["gates"]] == [
+    assert [(each["gate"], each.get("system"), each["verdict"]) for each in report["gates"]] == [
         ("small: faithfulness mean >= 0.8", "small", "PASS"),
         ("large: faithfulness mean >= 0.8", "large", "FAIL"),
         ("faithfulness mean >= 0.8", None, "PASS"),
@@ -143,7 +143,7 @@ def test_a_system_is_held_against_itself(bot: Project, large: RagServer) -> None
             "--ragbench-retrievers", both, "--ragbench-json=out.json", "--ragbench-baseline", *baseline
         )
         again.assert_outcomes(passed=4, failed=3)
-        compared = {each["system"]: each for each in bot.report()["baseline"]["metrics"]}
+        compared = {each.get("system"): each for each in bot.report()["baseline"]["metrics"]}
         assert {system: (each["n_pairs"], each["n_changed"]) for system, each in compared.items()} == {
             "small": (2, 0), "large": (2, 0), None: (1, 0),
         }  # fmt: skip
@@ -208,7 +208,7 @@ def test_a_system_that_is_down_is_not_the_others_outage(bot: Project) -> None:
             "--ragbench-json=out.json",
             "--ragbench-lookahead=0",
         )
-    outcomes = [(each["system"], each["outcome"]) for each in bot.report()["results"]]
+    outcomes = [(each.get("system"), each["outcome"]) for each in bot.report()["results"]]
     assert sorted(set(outcomes)) == [("broken", "error"), ("small", "passed")]
     assert result.ret == 8
 
@@ -262,7 +262,7 @@ def test_conversation(rag_conversation):
     for name in ("small", "large"):
         assert f"all.rag.yaml::all[{name}-What-is-needed] PASSED" in out
         assert f"test_bot.py::test_conversation[{name}-s] PASSED" in out
-    systems = {each["test"]: each["system"] for each in bot.report()["results"]}
+    systems = {each["test"]: each.get("system") for each in bot.report()["results"]}
     assert systems["one.rag.yaml::one[What-is-needed-retriever]"] == "large"
 
 

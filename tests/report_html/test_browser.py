@@ -219,3 +219,25 @@ def test_money_is_written_as_in_the_terminal(browser: Any, tmp_path: Path) -> No
     amounts += [chance.uniform(1, 10) * 10.0 ** chance.randint(-9, 6) for _ in range(2000)]
     amounts += [chance.randint(1, 4000) / 32 for _ in range(500)]  # ties in binary
     assert page.evaluate("amounts => amounts.map(dollars)", amounts) == [dollars(cost) for cost in amounts]
+
+
+def test_systems_of_one_run_are_told_apart(browser: Any, tmp_path: Path) -> None:
+    """Both give the same answer to the same question, and are two rows all the same."""
+    results = [
+        {**a_result("a", value), "test": f"test_a.py::test_answer[{system}-a]", "system": system}
+        for system, value in (("small", 0.9), ("large", 0.5))
+    ]
+    opened = Opened(browser, tmp_path / "page.html", a_report(results))
+    page, rows = opened.page, opened.page.locator("#rows tbody tr")
+    assert rows.count() == 2
+    page.select_option("#by-system", "large")
+    assert rows.count() == 1
+    assert rows.locator("td.q .pill").all_inner_texts() == ["large"]
+    page.click("#reset")
+    assert rows.count() == 2
+    page.goto(f"{(tmp_path / 'page.html').as_uri()}#q=0")
+    opened.wait("#question dl", "small")
+    means = page.locator("section[aria-labelledby='h-metrics'] tbody th").all_text_contents()
+    named = [name.partition("what is it?")[0] for name in means]
+    assert named[-2:] == ["faithfulness (large)", "faithfulness (small)"]
+    assert opened.complaints == []

@@ -1,7 +1,7 @@
 "use strict";
 // The table of questions: filtered and sorted as a whole, shown a page at a time.
 const SIZE = 50;
-const TABLE = { text: "", outcome: "", metric: "", tag: "", below: "", cause: "", sort: "bad", down: true, page: 0, found: [] };
+const TABLE = { text: "", outcome: "", metric: "", tag: "", system: "", below: "", cause: "", sort: "bad", down: true, page: 0, found: [] };
 
 // Folded once, when the first search is typed.
 const haystacks = [];
@@ -25,6 +25,7 @@ function scoreOf(row, metric) {
 function matches(row, words) {
   if (TABLE.outcome && row.outcome !== TABLE.outcome) return false;
   if (TABLE.cause !== "" && row.cause !== Number(TABLE.cause)) return false;
+  if (TABLE.system && row.system !== TABLE.system) return false;
   if (TABLE.tag && !(row.tags || []).includes(TABLE.tag)) return false;
   if (TABLE.metric) {
     const score = scoreOf(row, TABLE.metric);
@@ -90,7 +91,8 @@ function line(row, names) {
     h("td", { class: "q" },
       h("a", { href: "#q=" + row.place, class: "cut" }, row.question),
       row.id !== undefined && row.id !== row.question && h("span", { class: "dim" }, row.id),
-      " ", (row.tags || []).map((tag) => h("span", { class: "pill" }, tag))),
+      " ", row.system !== undefined && h("span", { class: "pill" }, row.system),
+      (row.tags || []).map((tag) => h("span", { class: "pill" }, tag))),
     names.map((name) => cell(row, name)),
     h("td", { class: "num" }, shown(row.latency, 2)));
 }
@@ -134,6 +136,7 @@ function drawTable() {
   ROWS.forEach((row, place) => { row.place = place; });
   const outcomes = [...new Set(ROWS.map((row) => row.outcome))].sort();
   const tags = [...new Set(ROWS.flatMap((row) => row.tags || []))].sort();
+  const systems = [...new Set(ROWS.map((row) => row.system).filter(Boolean))].sort();
   const names = DATA.metrics.filter((metric) => metric.asked).map((metric) => metric.name);
   let waiting;
   const typed = (event) => {
@@ -154,6 +157,7 @@ function drawTable() {
     causes.length > 0 && select("Cause", "cause", [option("", "all"), ...causes]),
     names.length > 0 && select("Metric", "metric", [option("", "all"), ...names.map((name) => option(name))]),
     names.length > 0 && select("Of that metric", "below", [option("", "any score"), option("missed", "missed"), option("none", "no score")]),
+    systems.length > 0 && select("System", "system", [option("", "all"), ...systems.map((name) => option(name))]),
     tags.length > 0 && select("Tag", "tag", [option("", "all"), ...tags.map((name) => option(name))]),
     h("label", {}, "Order", h("select", { id: "order", onchange: sorting }, sorts.map(([name, text]) => option(name, text))))));
   fill(byId("table"),
@@ -172,7 +176,7 @@ function drawTable() {
   refresh();
 }
 
-const FILTERS = ["outcome", "cause", "metric", "below", "tag"];
+const FILTERS = ["outcome", "cause", "metric", "below", "system", "tag"];
 
 function filterBy(chosen) {
   TABLE.text = byId("search").value = "";

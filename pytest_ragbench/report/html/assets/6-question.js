@@ -113,7 +113,7 @@ function drawQuestion(place) {
       step(-1, "Previous (p)", "previous"), step(1, "Next (n)", "next"), h("span", { class: "dim" }, `${at + 1} of ${list.length}`)),
     h("section", { class: "card" },
       h("div", { class: "topline" }, pill(row.outcome), h("h2", { id: "title", tabindex: "-1", class: "text" }, row.question)),
-      facts([["id", row.id], ["written in", where], ["tags", (row.tags || []).join(", ")], ["language", row.lang], ["session", row.session], ["cluster", row.cluster],
+      facts([["id", row.id], ["system", row.system], ["written in", where], ["tags", (row.tags || []).join(", ")], ["language", row.lang], ["session", row.session], ["cluster", row.cluster],
         ["must pass", row.must_pass ? "yes" : ""], ["should abstain", row.should_abstain ? "yes" : ""],
         ["answer took", row.latency === undefined ? "" : `${shown(row.latency, 2)} s${row.cached ? " (stored)" : ""}`],
         ["first token after", row.first_token === undefined ? "" : `${shown(row.first_token, 2)} s`],
