@@ -18,6 +18,8 @@ from pytest_ragbench.batch.totals import MetricTotals
 from pytest_ragbench.cli.shared import Exit
 from pytest_ragbench.engine import Engine
 from pytest_ragbench.model.errors import QuestionFileError, UsageError
+from pytest_ragbench.model.samples import RagSample
+from pytest_ragbench.model.scores import Score
 from pytest_ragbench.settings import Settings
 from tests.cli.conftest import Cli, cli
 
@@ -295,3 +297,16 @@ def test_a_scorer_names_the_errors(engine: Engine) -> None:
     )
     assert isinstance(found["exact_match"], UsageError)
     assert not isinstance(found["faithfulness"], Exception)
+
+
+def test_votes_are_counted_by_the_side_of_the_threshold_that_is_given(engine: Engine) -> None:
+    grades = iter([0.4, 0.5, 0.45])
+
+    def judge(messages: list[dict[str, str]]) -> str:
+        return f'{{"grade": {next(grades)}, "reason": "so"}}'
+
+    name = "answer_relevancy_holistic"
+    scorer = Scorer([name], engine, Settings(votes=3, store="off"), judge=judge, thresholds={name: ">=0.42"})
+    found = engine.wait(scorer.scores(RagSample("q", "a", ["c"])))[name]
+    assert isinstance(found, Score)
+    assert found.reason == "so [2 of 3 votes pass]"
