@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 
+from pytest_ragbench.model.errors import JudgeError
 from pytest_ragbench.model.tests import ScoreRecord, TestRecord
+from pytest_ragbench.plugin.outcomes import make_writable
 from pytest_ragbench.plugin.shared_errors import SharedErrors
 from pytest_ragbench.plugin.subtests import Subtests, is_subtest
 
@@ -92,6 +94,9 @@ def test_the_most_frequent_causes_are_named_in_the_closing_block() -> None:
     few = SharedErrors()
     few.see(errored("q", "only"), "only")
     assert list(few.lines()) == ["1 test: only"]
+    long = SharedErrors()
+    long.see(errored("q", "x" * 400), "x" * 400)
+    assert len(next(long.lines())) == len("1 test: ") + 300
     assert list(SharedErrors().lines()) == []
 
 
@@ -178,3 +183,19 @@ def test_what_other_subtests_scored_is_not_missing_from_one_that_was_skipped() -
     subtests = Subtests()
     late = record("skipped", "mrr")
     assert list(subtests.records(report("skipped"), late)) == [late]
+
+
+def test_halves_of_surrogate_pairs_are_escaped_in_an_error_and_in_what_caused_it() -> None:
+    error, cause = JudgeError("half \ud800"), ValueError("other \udfff")
+    error.__cause__, cause.__context__ = cause, error  # two may each be the cause of the other
+
+    def fails() -> None:
+        raise error
+
+    make_writable(pytest.CallInfo.from_call(fails, "call"))
+    assert (error.args, cause.args) == (("half \\ud800",), ("other \\udfff",))
+    good = ValueError("\U0001f600")
+    error.__cause__ = good
+    make_writable(pytest.CallInfo.from_call(fails, "call"))
+    assert good.args == ("\U0001f600",)
+    make_writable(pytest.CallInfo.from_call(lambda: None, "call"))

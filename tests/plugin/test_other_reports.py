@@ -83,3 +83,6 @@ def test_allure_and_pytest_html_and_github(
     page = (project.path / "page.html").read_text(encoding="utf-8")
     assert "RAG evidence" in page
     assert "<script>alert(1)" not in page
+    if not both:  # one of them is enough
+        project.run("--html=alone.html", "--self-contained-html", "-k", "test_answer")
+        assert "RAG evidence" in (project.path / "alone.html").read_text(encoding="utf-8")
