@@ -44,8 +44,8 @@ def test_wide_and_cyrillic_names_line_up() -> None:
 
 
 ROWS = [
-    Row("hit_rate@4", "retrieval", None, Fraction(72), 75, 75, 0.0, 1.0, None, 1, 75, 3, 900, 0.0123),
-    Row("search_rag_answer_correctness", "end_to_end", None, Fraction(9.5), 10, 10, 0.5, 1.0, None, 0, 0),
+    Row("hit_rate@4", "retrieval", Fraction(72), 75, 75, 0.0, 1.0, None, 1, 75, 3, 900, 0.0123),
+    Row("search_rag_answer_correctness", "end_to_end", Fraction(9.5), 10, 10, 0.5, 1.0, None, 0, 0),
 ]
 BANDS = {"hit_rate@4": "excellent", "search_rag_answer_correctness": "good"}
 
