@@ -132,7 +132,7 @@ class Answers:
 
     def report(self, name: str, of_claims: Any) -> None:
         """Mean AUC and accuracies over the sources, and ECE by language, in view and held out."""
-        cells = []
+        cells: list[Any] = []
         for seen in (True, False):
             by_source: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
             by_lang: dict[str, list[tuple[float, int]]] = defaultdict(list)
