@@ -357,7 +357,7 @@ class RunState:
         )
         if self.systems:
             parts.append(f"retrievers {', '.join(self.systems)}")
-        elif settings.rag.url:
+        elif settings.rag.url and not settings.rag.retriever:
             parts.append(f"service {_shown(settings.rag.url)}")
         parts.append(f"store {shown}")
         if settings.replay:

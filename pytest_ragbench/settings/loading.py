@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_ragbench.config_files import Folders, line_of_key, merged, tables_in
-from pytest_ragbench.extensions import did_you_mean
+from pytest_ragbench.extensions import did_you_mean, installed_points
 from pytest_ragbench.model.errors import UsageError
 from pytest_ragbench.options import PREFIX, SHORT_VARIABLES, setting_variables
 from pytest_ragbench.settings.keys import known_keys, read_text, type_at
@@ -79,6 +79,8 @@ def load_settings(
     names = {tuple(key.split(".")): flag for key, flag in (flags or {}).items()}
     # Last, since later layers win.
     layers.append(_Layer("command line", _nested(given), names))
+    for layer in layers:
+        _refuse_rivals(layer)
     try:
         settings = Settings.model_validate(merged(*(_without_rival(layer.values) for layer in layers)))
     except ValidationError as error:
@@ -103,6 +105,21 @@ def _place(path: tuple[str, ...], layers: Sequence[_Layer]) -> str:
             line = line_of_key(Path(file), path) if file.endswith(".toml") else 0
             return f"{file}:{line}" if line else origin
     return "configuration"
+
+
+def _refuse_rivals(layer: _Layer) -> None:
+    """One place that says both, a URL and an object in place of a service, doesn't say which is to be asked."""
+    rag = layer.values.get("rag")
+    if not isinstance(rag, Mapping) or rag.get("url") is None or not isinstance(rag.get("retriever"), str):
+        return
+    # Another package's retriever may well be one that asks the URL.
+    name = rag["retriever"].partition(":")[0]
+    if any(point.name == name for point in installed_points("ragbench.retrievers")):
+        return
+    raise UsageError(
+        f"{_place(('rag', 'url'), [layer])}: [rag] has a url and retriever = {rag['retriever']!r}: "
+        "remove the one that isn't to be asked"
+    )
 
 
 def _without_rival(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -29,19 +30,31 @@ def test_later_layers_win(tmp_path: Path) -> None:
 
 
 def test_a_later_url_takes_the_place_of_a_retriever(tmp_path: Path) -> None:
-    (tmp_path / "ragbench.toml").write_text(
-        '[rag]\nretriever = "app:answer"\nurl = "http://f"\ntimeout = 5\n'
-    )
+    (tmp_path / "ragbench.toml").write_text('[rag]\nretriever = "app:answer"\ntimeout = 5\n')
     settings = load_settings(tmp_path, environ={})
-    assert (settings.rag.retriever, settings.rag.url) == ("app:answer", "http://f")
+    assert (settings.rag.retriever, settings.rag.url) == ("app:answer", None)
     settings = load_settings(tmp_path, environ={}, options={"rag.url": "http://o"})
     assert (settings.rag.retriever, settings.rag.url, settings.rag.timeout) == (None, "http://o", 5.0)
-    environ = {"RAGBENCH_RAG_URL": "http://e"}
-    settings = load_settings(tmp_path, environ=environ)
+    settings = load_settings(tmp_path, environ={"RAGBENCH_RAG_URL": "http://e"})
     assert (settings.rag.retriever, settings.rag.url) == (None, "http://e")
-    environ["RAGBENCH_RAG__RETRIEVER"] = "app:other"
-    settings = load_settings(tmp_path, environ=environ)
-    assert (settings.rag.retriever, settings.rag.url) == ("app:other", "http://e")
+    (tmp_path / "ragbench.toml").write_text('[rag]\nurl = "http://f"\n')
+    settings = load_settings(tmp_path, environ={"RAGBENCH_RAG__RETRIEVER": "app:other"})
+    assert (settings.rag.retriever, settings.rag.url) == ("app:other", "http://f")
+
+
+def test_one_place_says_url_or_retriever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "ragbench.toml"
+    file.write_text('[rag]\nretriever = "app:answer"\nurl = "http://f"\n')
+    with pytest.raises(UsageError, match=r"ragbench\.toml:3: \[rag\] has a url and retriever = 'app:answer'"):
+        load_settings(tmp_path, environ={})
+    file.unlink()
+    environ = {"RAGBENCH_RAG_URL": "http://e", "RAGBENCH_RAG__RETRIEVER": "app:answer"}
+    with pytest.raises(UsageError, match="RAGBENCH_RAG_URL"):
+        load_settings(tmp_path, environ=environ)
+    # One that a package brings may ask the URL.
+    point = EntryPoint("app", "app:made", "ragbench.retrievers")
+    monkeypatch.setattr("pytest_ragbench.settings.loading.installed_points", lambda group: [point])
+    assert load_settings(tmp_path, environ=environ).rag.url == "http://e"
 
 
 def test_the_nearest_directory_configures(tmp_path: Path) -> None:
