@@ -26,6 +26,7 @@ CODES_ALLOWED = {
     "languages/catalog.py": "the default language",
     "metrics/formulas/overlap.py": "names of sacrebleu's tokenizers",
     "report/html/matrix.py": "the page is in English",
+    "report/html/runs.py": "the pages of lists and messages are in English",
     "report/html/__init__.py": "the page around the explanations is in English",
     "settings/model.py": "the default of the setting lang",
 }
