@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _flips(folder: Path, ids: list[str]) -> int:
-    tried = unnoticed = 0
+    tried = unnoticed = wrong = 0
     for path in case_files(folder):
         case = json.loads(path.read_text(encoding="utf-8"))
         if ids and case["id"] not in ids:
@@ -47,13 +47,12 @@ def _flips(folder: Path, ids: list[str]) -> int:
         found = flipped(case)
         tried, unnoticed = tried + found.tried, unnoticed + len(found.unnoticed)
         print(case["id"], f"{found.tried - len(found.unnoticed)} of {found.tried} noticed", flush=True)
-        print(
-            *(f"  not noticed: {told}" for told in found.unnoticed),
-            sep="\n",
-            end="\n" if found.unnoticed else "",
-        )
+        wrong += bool(found.wrong)  # of which each change would be noticed
+        told = [f"wrong as it is: {why}" for why in found.wrong]
+        told += [f"not noticed: {name}" for name in found.unnoticed]
+        print(*(f"  {line}" for line in told), sep="\n", end="\n" if told else "")
     print(f"{tried - unnoticed} of {tried} changes noticed")
-    return 1 if unnoticed or not tried else 0
+    return 1 if unnoticed or wrong or not tried else 0
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _MODULES = (
     "store",
     "security",
 )
-_LISTS = ("items", "replies", "values", "cells", "responses", "samples", "cases", "texts", "names")
+_LISTS = ("items", "replies", "values", "cells", "responses", "samples", "cases", "texts", "names", "ids")
 
 
 @dataclass(frozen=True)

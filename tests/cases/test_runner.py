@@ -99,6 +99,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([str(tmp_path)]) == 1
     assert capsys.readouterr().out.endswith("3 cases: 1 ok, 2 WRONG\n")
     assert main([str(tmp_path / "nowhere")]) == 1
+    right["expected"]["value"] = {"grade": 0.6}
+    (tmp_path / "a.json").write_text(json.dumps(right), encoding="utf-8")
+    assert main([str(tmp_path / "a.json"), "--flips"]) == 1
+    assert "wrong as it is: value.grade: 0.5 is not 0.6" in capsys.readouterr().out
 
 
 def test_a_key_that_nothing_reads_is_wrong() -> None:

@@ -374,7 +374,7 @@ def _id_problems(ids: list[str], first: list[str], second: list[str], failing: R
 @op("artifact_write", items="names", single="name")
 def artifact_write(given: Input) -> Outcome:
     """A failing sample of this name, with every report: its files stay in their folder, and name it as it is."""
-    name = str(given.get("name", given.get("id", "")))
+    name = str(next(given[key] for key in ("name", "id", "filename", "sample_id") if key in given))
     with project(sources.named(name)) as made:
         (made.path / "inner").mkdir()
         before = set(made.path.parent.glob("*")), set(made.contents())
