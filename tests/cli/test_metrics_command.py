@@ -6,6 +6,7 @@ from pytest_ragbench.cli.shared import Exit
 from pytest_ragbench.metrics.purposes import PURPOSES
 from pytest_ragbench.metrics.registry import all_metrics
 from tests.cli.conftest import Cli
+from tests.metrics import of_other_tests
 
 
 def test_every_metric_is_listed(cli: Cli) -> None:
@@ -13,8 +14,8 @@ def test_every_metric_is_listed(cli: Cli) -> None:
     assert set(rows) == set(all_metrics())
     assert rows["faithfulness"]["needs"] == ["question", "answer", "contexts"]
     assert rows["noise_sensitivity"]["direction"] == "lower"
-    ours = {name: row for name, row in rows.items() if not name.startswith("test_")}  # other tests' own
-    assert [name for name, row in ours.items() if not row["summary"]] == []
+    others = of_other_tests()
+    assert [name for name, row in rows.items() if not row["summary"] and name not in others] == []
     text = cli("metrics").out
     assert [name for name in rows if f"\n{name} " not in text] == []
 
@@ -43,12 +44,7 @@ def test_one_in_full(cli: Cli) -> None:
 def test_every_metric_of_ours_has_a_purpose() -> None:
     named = [name for purpose in PURPOSES for name in purpose.metrics]
     assert len(named) == len(set(named))
-    ours = {
-        name
-        for name, metric in all_metrics().items()
-        # Other tests give metrics of ours another name.
-        if metric.compute.__module__.startswith("pytest_ragbench.") and not name.startswith("test_")
-    }
+    ours = set(all_metrics()) - of_other_tests()
     assert set(named) == ours
 
 

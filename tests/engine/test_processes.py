@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import multiprocessing
 import os
 import socket
@@ -210,6 +211,8 @@ def forked(work: Callable[[], None]) -> int:
     """Run it in a forked child; returns the exit code."""
     pid = os.fork()
     if pid == 0:
+        # A child that hangs says where, instead of leaving the parent to wait for it.
+        faulthandler.dump_traceback_later(60, exit=True, file=2)
         try:
             work()
         except BaseException:
@@ -262,7 +265,7 @@ def test_forks_while_the_store_is_busy(engine: Engine) -> None:
 
     def busy() -> int:
         number = 0
-        while not over.is_set():
+        while not over.wait(0.002):  # a pause, or on a busy machine a child may wait for the file for seconds
             engine.wait(fetched(engine, service.ask(number)))
             number += 1
         return number
