@@ -6,6 +6,7 @@ import asyncio
 import faulthandler
 import multiprocessing
 import os
+import posix
 import socket
 import threading
 import traceback
@@ -217,8 +218,8 @@ def forked(work: Callable[[], None]) -> int:
             work()
         except BaseException:
             traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
+            posix._exit(1)
+        posix._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
