@@ -1,7 +1,7 @@
 """Which words say the same and which say a kind of what another says: a hedgehog is an animal.
 
-The words are data of the languages (``kinds.toml``), made from WordNet by ``benchmarks/kinds.py``; a change there needs
-a new ``VERSION``.
+The words are data of the languages (``kinds.toml``), made from WordNet and Wiktionary by
+``benchmarks/kinds.py``; a change needs a new ``VERSION``.
 """
 
 from __future__ import annotations
