@@ -27,6 +27,7 @@ import re
 import subprocess
 import unicodedata
 import xml.etree.ElementTree as ET
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -45,11 +46,13 @@ LICENCES = {
     "swarnaHub+ConjNLI": "MIT",
     "TalSchuster+FeverSymmetric": "MIT, texts CC BY-SA (Wikipedia)",
     "verypluming+HELP": "CC BY-SA 4.0",
+    "verypluming+MED": "CC BY-SA 4.0",
+    "BIU-NLP+Breaking_NLI": "CC BY-SA 4.0",
     "nerel-ds+NEREL": "CC BY 2.5 (Wikinews)",
     "yahoojapan+JGLUE": "CC BY-SA 4.0; of it the passages of JSQuAD's test set",
 }
 SEED = 20261129
-MOST = {"janli": 2000, "jamp": 1500, "jsem": 4000, "conjnli": 4000, "help": 800}
+MOST = {"janli": 2000, "jamp": 1500, "jsem": 4000, "conjnli": 4000, "help": 800, "breaking-nli": 2500}
 """Sources made from templates, of which more would teach the template."""
 
 
@@ -76,8 +79,12 @@ class Sources:
                 return subprocess.run(git, check=True, capture_output=True).stdout
         raise SystemExit(f"{self._folder}: no git directory of {repository}")
 
-    def text(self, repository: str, path: str) -> str:
-        return self._git(repository, "show", f"HEAD:{path}").decode("utf-8-sig", "replace")
+    def text(self, repository: str, path: str, member: str = "") -> str:
+        """A file's text; of an archive the ``member``'s."""
+        found = self._git(repository, "show", f"HEAD:{path}")
+        if member:
+            found = zipfile.ZipFile(io.BytesIO(found)).read(member)
+        return found.decode("utf-8-sig", "replace")
 
     def paths(self, repository: str) -> list[str]:
         return self._git(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode().split("\0")[:-1]
@@ -87,8 +94,9 @@ class Sources:
         lines = io.StringIO(self.text(repository, path), newline="")
         return list(csv.DictReader(lines, delimiter=delimiter, quoting=quoting))
 
-    def lines(self, repository: str, path: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text(repository, path).splitlines() if line.strip()]
+    def lines(self, repository: str, path: str, member: str = "") -> list[dict[str, Any]]:
+        text = self.text(repository, path, member)
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 # Labelled pairs
@@ -165,6 +173,15 @@ def english(sources: Sources) -> Iterator[Pair]:
         yield _nli(row["Premise"], row["Hypothesis"], row["Label"], "en", "conjnli")
     for row in sources.table("verypluming+HELP", "output_en/leskexppmb_and.tsv"):
         yield _nli(row["ori_sentence"], row["new_sentence"], row["gold_label"], "en", "help")
+    for row in sources.table("verypluming+MED", "MED.tsv"):
+        # Some of the others are of GLUE's diagnostic set, whose Russian translation is measured.
+        if row["genre"].startswith("crowd"):
+            yield _nli(row["sentence1"], row["sentence2"], row["gold_label"], "en", "med")
+    rows = sources.lines("BIU-NLP+Breaking_NLI", "breaking_nli_dataset.zip", "data/dataset.jsonl")
+    # Nine of ten are contradictions.
+    for row in rows:
+        if row["gold_label"] != "contradiction" or draw.random() < 0.2:
+            yield _nli(row["sentence1"], row["sentence2"], row["gold_label"], "en", "breaking-nli")
 
 
 def _nli(premise: str | None, claim: str | None, label: str | None, lang: str, source: str) -> Pair:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -124,6 +126,24 @@ def test_a_name_for_options_of_a_metric() -> None:
         named("faithfulness", "context_precision")
     with pytest.raises(UsageError, match="lower-case identifier"):
         named("Not a name", "context_precision")
+
+
+def test_families_may_be_imported_again() -> None:
+    """As after a run of pytester's in one process, which takes what it imported out of sys.modules again."""
+    script = (
+        "import sys\n"
+        "from pytest_ragbench.metrics.registry import all_metrics, find\n"
+        "before = set(sys.modules)\n"
+        "known = set(all_metrics())\n"
+        "again = [name for name in sys.modules if name not in before and name.startswith('pytest_ragbench.metrics.')]\n"
+        "assert 'pytest_ragbench.metrics.context' in again\n"
+        "for name in again:\n"
+        "    del sys.modules[name]\n"
+        "for name in again:\n"
+        "    __import__(name)\n"
+        "assert set(all_metrics()) == known\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_name_for_the_other_direction() -> None:
