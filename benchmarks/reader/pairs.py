@@ -256,6 +256,15 @@ def made(sources: Sources) -> Iterator[Pair]:
             passage = sentences[start : max(start + 3, at + 1)]
             premise = ("" if lang == "ja" else " ").join(passage)
             outside = [s for s in sentences if s not in passage]
+            less = _lessened(sentences[at], lang, draw)
+            if less and draw.random() < 0.6:
+                counted[lang] += 2
+                shorter = premise.replace(sentences[at], less)
+                for shown, claim, label in ((premise, less, 1), (shorter, sentences[at], 0)):
+                    yield Pair(
+                        shown, _rephrased(claim, lang, draw), label, lang, f"made-{source}", text[:200]
+                    )
+                continue
             for label in (1, 0):
                 claim = _shortened(sentences[at], lang) if draw.random() < 0.5 else sentences[at]
                 if label == 0:
@@ -275,9 +284,59 @@ def _shortened(sentence: str, lang: str) -> str:
     return main.rstrip(" ,.;") + "." if rest and len(main) > 30 else without
 
 
+LESSENED = {
+    "en": (
+        r" (?:in|on|since|until|by) (?:[A-Z][a-z]+ )?(?:\d{1,2}, )?\d{4}\b",
+        r"^In [^,]{3,30}, (?=[A-Z])",
+        r", [^,]{3,40}(?= and )",
+        r" and [^,.]{3,50}(?=\.$)",
+        r", (?:which|who|where|when|including|such as) [^,.]{3,90},?",
+        r" \w+ly\b",
+    ),
+    "ru": (
+        r" в (?:\w+ )?\d{4} году",
+        r" (?:\d{1,2}) [а-я]+ \d{4} года",
+        r" \w{3,}(?:ый|ий|ая|яя|ое|ого|ому|ых|ими|ую)(?= [а-я]{4,})",
+        r", [^,]{3,50}(?= и )",
+        r" и [^,.]{3,60}(?=\.$)",
+        r", (?:котор|включая|сообщ|в том числе)[^,.]{3,90},?",
+        r", \w+(?:ший|вший|ющий|щая|щие|вшая|вшие)[^,.]{3,90},",
+        r"^(?:Однако|Кроме того|Также|При этом|По его словам), ",
+    ),
+    "ja": (
+        r"(?<![とや])[0-9０-９]{1,4}年(?:[0-9０-９]{1,2}月)?(?:[0-9０-９]{1,2}日)?(?:に|、)",
+        r"^[^、。]{2,14}では、",
+        r"[ァ-ヴー一-龥]{2,12}や(?=[ァ-ヴー一-龥])",
+        r"、[ァ-ヴー一-龥]{2,12}(?=など)",
+        r"[一-龥]{2,4}的な",
+        r"非常に|特に|主に|また、|さらに、|なお、",
+        r"[一-龥ァ-ヴー]{2,10}により",
+    ),
+}
+"""What a sentence says less without: a date, an attribute, a clause, an item of a list."""
+
+
+DENIALS = r"\b(?:no|not|never|all|every|only|не|нет|ни|все|каждый|только)\b|ない|すべて|全て|のみ"
+
+
+def _lessened(sentence: str, lang: str, draw: random.Random) -> str:
+    """The sentence without a part; empty where none can go, or where less would say more (in a denial)."""
+    if re.search(
+        r"\b(?:no|not|never|all|every|only|не|нет|ни|все|каждый|только)\b|ない|すべて|全て|のみ",
+        sentence.lower(),
+    ):
+        return ""
+    parts = [found for pattern in LESSENED[lang] for found in re.finditer(pattern, sentence)]
+    if not parts:
+        return ""
+    part = draw.choice(parts)
+    less = sentence[: part.start()] + sentence[part.end() :]
+    return less[:1].upper() + less[1:] if len(less) >= 15 else ""
+
+
 def _falsified(claim: str, lang: str, names: list[str], outside: list[str], draw: random.Random) -> str:
     """The claim with one thing changed, or a sentence from elsewhere; empty where nothing can be changed."""
-    kinds = ["number", "name", "negation", "elsewhere"]
+    kinds = ["number", "name", "negation", "roles", "elsewhere"]
     draw.shuffle(kinds)
     return next(filter(None, (_changed(kind, claim, lang, names, outside, draw) for kind in kinds)), "")
 
@@ -308,6 +367,15 @@ def _changed(
                 if n not in claim and n[-1] == old[-1] and abs(len(n) - len(old)) < 6
             ]
             return claim.replace(old, draw.choice(pool), 1) if pool else ""
+        case "roles":
+            there = list(dict.fromkeys(NAMES[lang].findall(claim)))
+            fitting = [
+                (a, b) for a in there for b in there if a < b and a[-1] == b[-1] and a not in b and b not in a
+            ]
+            if not fitting:
+                return ""
+            first, second = draw.choice(fitting)
+            return claim.replace(first, "\0").replace(second, first).replace("\0", second)
         case "negation":
             both = NEGATIONS[lang] + [(changed, plain) for plain, changed in NEGATIONS[lang]]
             fitting = [(a, b) for a, b in both if (claim.endswith(a) if lang == "ja" else a in claim)]

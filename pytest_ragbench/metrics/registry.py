@@ -215,7 +215,10 @@ class Registry:
         _check_definition(name, entry.tier, entry.needs, entry.low, entry.high, entry.direction)
         taken = self._metrics.get(name)
         # By place, as above: a module may run twice, where pytester puts sys.modules back after an inner run too.
-        if taken is not None and (_place(taken.compute), taken.options) != (_place(entry.compute), entry.options):
+        if taken is not None and (_place(taken.compute), taken.options) != (
+            _place(entry.compute),
+            entry.options,
+        ):
             raise UsageError(f"metric {name!r} is registered already; choose another name")
         self._metrics[name] = entry
 
