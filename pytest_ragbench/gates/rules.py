@@ -258,7 +258,7 @@ def _scale(quantity: str, written: str, scale_of: ScaleOf) -> Scale:
     except UsageError as error:
         raise UsageError(
             f"{written!r}: {error}. Of the run: {', '.join(OF_RUN)}, must_pass. A metric of your own must be "
-            "registered in a conftest.py of the tests, or by a package"
+            "registered by a package, or in a conftest.py that every run loads: the one at the root of the tests"
         ) from None
 
 

@@ -112,6 +112,17 @@ def test_notations_of_a_number_are_one_number(one: str, other: str) -> None:
         ("9:00から17:00まで営業", "9時から17時まで営業", "9:00から16:00まで営業"),
         ("9時30分から営業", "9:30から営業", "9時から営業"),
         ("9時半から営業", "9:30から営業", "9時15分から営業"),
+        ("open from 9 am to 5 pm", "open from 9:00 to 17:00", "open from 9 am to 6 pm"),
+        ("open from 9:00 to 17:00", "open from 9 a.m. to 5 p.m.", "open from 9:00 to 5:00"),
+        ("open from 9AM to 5:30PM", "open from 9:00 to 17:30", "open from 9PM to 5:30AM"),
+        ("open from 9 am to 5 pm", "open from 9 to 5", "open from 9 am to 6 pm"),
+        ("open until 12 am", "open until 0:00", "open until 12 pm"),
+        ("open from 8 in the morning", "open from 8:00", "open from 8 in the evening"),
+        ("open until 10 pm", "open until 22:00", "open until 10:00"),
+        ("открыт с 9 утра до 5 вечера", "открыт с 9:00 до 17:00", "открыт с 9 утра до 6 вечера"),
+        ("открыт с 3 часов дня", "открыт с 15:00", "открыт с 3 часов ночи"),
+        ("午前9時から午後5時まで営業", "9:00–17:00に営業", "午前9時から午後6時まで営業"),
+        ("午後5時半まで営業", "17:30まで営業", "午前5時半まで営業"),
     ],
 )
 def test_times_of_day_are_hours(said: str, known: str, wrong: str) -> None:
@@ -136,6 +147,28 @@ def test_times_of_day_are_hours(said: str, known: str, wrong: str) -> None:
             "荷物は20キログラムを超えてはいけません。",
             "荷物は20キログラム以下です。",
             "荷物は20キログラム以上です。",
+        ),
+        (
+            "荷物は20キログラム以下です。",
+            "荷物は20キログラムを超えてはいけません。",
+            "荷物は20キログラム以上です。",
+        ),
+        ("Pay within 30 days.", "Pay no later than 30 days after delivery.", "Pay after 30 days."),
+        ("Doors open before 6 pm.", "Doors open no later than 18:00.", "Doors open after 6 pm."),
+        (
+            "Товар возвращают не позднее чем через 30 дней.",
+            "Товар возвращают в течение 30 дней.",
+            "Товар возвращают не ранее чем через 30 дней.",
+        ),
+        (
+            "Скидка действует до 10 мая.",
+            "Скидка действует не позднее 10 мая.",
+            "Скидка действует после 10 мая.",
+        ),
+        (
+            "申請は30日以内に行ってください。",
+            "申請は30日以下に行ってください。",
+            "申請は30日以降に行ってください。",
         ),
     ],
 )

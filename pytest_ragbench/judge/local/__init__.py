@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_ragbench.judge.local.support import SUPPORTED as SUPPORTED
     from pytest_ragbench.judge.local.support import Support as Support
 
-VERSION = "6"
+VERSION = "7"
 """Changes with every change of rules, weights or word lists: part of what a stored verdict is kept by."""
 
 __getattr__ = lazily(

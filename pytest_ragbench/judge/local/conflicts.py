@@ -151,6 +151,8 @@ def _contrast(
         other = next(iter(sides[entry[0]].values()))
         if other.key in keys or bool(term.negated) != bool(other.negated):
             continue
+        if term.limit and other.limit:  # see _limits: "before 6" and "no later than 6" are one
+            continue
         elsewhere = any(term.key in chunk.sentences[h].keys for h in heard)
         return term.text, other.text, 0.8 if elsewhere else 1.0
     around = "\n".join(chunk.sentences[h].folded for h in sorted(heard))
@@ -461,7 +463,10 @@ def _replaced(
         elif after is not None and i == 0:
             slot = source.content[max(0, places[after.index] - 1) : places[after.index]]
         # A word that another of the claim's matches is said, only elsewhere.
-        free = [t for t in slot or [] if t.index not in taken and t.kind != "grammar"]
+        free = [
+            t for t in slot or []
+            if t.index not in taken and t.kind != "grammar" and not (term.limit and t.limit)
+        ]  # fmt: skip
         if free:
             found.append((term.text, free[0].text))
     return found

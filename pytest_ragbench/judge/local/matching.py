@@ -40,6 +40,10 @@ def match(claim: Sentence, chunk: Chunk) -> list[list[float]]:
                     for part in chunk.sentences
                 ]
             )
+    for term, row in zip(claim.terms, rows, strict=True):
+        if term.limit:
+            for s, part in enumerate(chunk.sentences):
+                row[s] = max(row[s], float(any(number.limit == term.limit for number in part.numbers)))
     _match_kinds(claim, chunk, rows)
     return rows
 
@@ -163,7 +167,7 @@ def same(one: Term, other: Term, lang: str | None, *, kinds: bool = False) -> bo
     """True where two terms may be the same word (its forms, synonyms, negated forms) or number, or, with ``kinds``,
     where the second is a kind of the first.
     """
-    if one.key == other.key:
+    if one.key == other.key or (one.limit and one.limit == other.limit):
         return True
     if one.number is not None or other.number is not None:
         return one.number is not None and other.number is not None and one.number.matches(other.number)

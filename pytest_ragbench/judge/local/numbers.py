@@ -64,7 +64,8 @@ class NumberRules:
     half_mark: str = ""
     """The same, behind a unit without spaces: 1時間半."""
     clocks: tuple[str, ...] = ()
-    """Patterns of times of day other than 9:30, with groups ``hour`` and ``minute``; half past without a minute."""
+    """Patterns of times of day other than 9:30, with groups ``hour``, ``minute`` or ``half``, and ``am`` or ``pm``
+    where the half of the day is named."""
     at_most: tuple[str, ...] = ()
     """Words that make a number an upper limit, right before it, or right behind it where no spaces stand."""
     at_least: tuple[str, ...] = ()
@@ -109,7 +110,11 @@ class Number:
     limit: str = ""
     """``most`` or ``least`` where the number is a limit ..."""
     limit_words: str = ""
-    """... and the words that make it one."""
+    """... and the words that make it one ..."""
+    limit_at: tuple[int, int] = (0, 0)
+    """... with their place."""
+    clock: str = ""
+    """``24`` for a time of day such as 9:30, ``12`` where the half of the day is named."""
 
     @property
     def as_limit(self) -> str:
@@ -121,7 +126,14 @@ class Number:
         """True where both can be the same quantity: a shared reading and no two different units."""
         if self.unit and other.unit and self.unit != other.unit:
             return self._converts(other)
-        return bool(self.readings & other.readings) or self._rounds(other)
+        return bool(self.readings & other.readings) or self._rounds(other) or self._on_clock(other)
+
+    def _on_clock(self, other: Number) -> bool:
+        """5 p.m. for the 5 of "from 9 to 5", which does not name the half of the day; not for 5:00."""
+        if {self.clock, other.clock} != {"12", ""} or self.unit or other.unit:
+            return False
+        named, bare = (self, other) if self.clock else (other, self)
+        return any(value - 12 in bare.readings for value in named.readings if value >= 13)
 
     def _converts(self, other: Number) -> bool:
         """15 minutes for a quarter of an hour, 14 days for two weeks."""
@@ -212,9 +224,18 @@ class _Notation:
         found = []
         for pattern in self.clocks:
             for match in pattern.finditer(text):
-                if not self._in_name(text, match.start(), match.end()):
-                    hours = float(match["hour"]) + float(match["minute"] or 30) / 60
-                    found.append(Number(frozenset({hours}), "", match.start(), match.end(), match.group()))
+                named = match.groupdict()
+                if self._in_name(text, match.start(), match.end()):
+                    continue
+                hours = float(named["hour"])
+                if halves := named.get("am") or named.get("pm"):
+                    hours = hours % 12 + (12 if named.get("pm") else 0)
+                hours += (
+                    float(named.get("minute") or named.get("minutes") or (30 if named.get("half") else 0))
+                    / 60
+                )
+                readings, clock = frozenset({hours}), "12" if halves else "24"
+                found.append(Number(readings, "", match.start(), match.end(), match.group(), clock=clock))
         return found
 
     def numbers(self, text: str) -> list[Number]:
@@ -237,8 +258,14 @@ class _Notation:
         before, after = text[: number.start].rstrip().casefold(), text[number.end :].lstrip()
         for words, limit in self.limits:
             unspaced = is_unspaced(words[0])
-            if after.startswith(words) if unspaced else re.search(rf"(?<!\w){re.escape(words)}$", before):
-                return replace(number, limit=limit, limit_words=words)
+            place = None
+            if unspaced and after.startswith(words):
+                place = len(text) - len(after)
+            elif not unspaced and re.search(rf"(?<!\w){re.escape(words)}$", before):
+                place = len(text[: number.start].rstrip()) - len(words)
+            if place is not None:
+                at = (place, place + len(words))
+                return replace(number, limit=limit, limit_words=words, limit_at=at)
         return number
 
     def in_digits(self, text: str) -> list[Number]:

@@ -30,6 +30,8 @@ WEIGHT = {
 WEIGHT_OF_IDEOGRAPH = 0.6
 """Of each in a run, up to :data:`MOST_OF_IDEOGRAPHS` in all."""
 MOST_OF_IDEOGRAPHS = 2.4
+WEIGHT_OF_LIMIT = 0.2
+"""Of ideographs that say no more than whether a number is an upper or a lower limit."""
 MOST_WORDS = 300
 """Content words of one sentence that are compared pair by pair; no sentence meant for reading has more."""
 
@@ -54,6 +56,8 @@ class Term:
     quoted: bool = False
     """In quotation marks: a title, which does not change with its role; the word before it does."""
     number: Number | None = None
+    limit: str = ""
+    """``most`` or ``least`` of a word that makes the number beside it one: within 30 days, no later than 30 days."""
     folded: str = ""
     synonyms: frozenset[str] = frozenset()
     """Rows of synonyms that the word stands in."""
@@ -141,6 +145,7 @@ class _Reader:
         self.rules = self.words.rules
         self.synonyms = contrasts(lang).synonyms
         self.numbers = numbers(text, lang)
+        self.limits = [number for number in self.numbers if number.limit]
         self.terms: list[Term] = []
         self.clause = 0
         self.link = ""
@@ -170,6 +175,8 @@ class _Reader:
             surface = self.text[start : piece.end()]
             if piece.lastgroup == "mark":
                 self.mark(surface)
+            elif limit := self.limit(start, piece.end()):
+                self.limiting(surface, piece.lastgroup or "ideographs", limit)
             elif piece.lastgroup == "word":
                 self.word(surface, piece.end())
             elif piece.lastgroup == "grammar":
@@ -189,6 +196,25 @@ class _Reader:
             key, number.text, "number", weight, link=self.link, number=number, folded=number.text.casefold()
         )
         self.link, self.first = "", False
+
+    def limit(self, start: int, end: int) -> str:
+        """Whether the piece is of the words that make a number a limit, and which."""
+        for number in self.limits:
+            if number.limit_at[0] <= start and end <= number.limit_at[1]:
+                return number.limit
+        return ""
+
+    def limiting(self, surface: str, kind: str, limit: str) -> None:
+        """Such a piece: its denial ("no more than") is of the limit, and denies nothing else."""
+        folded = fold(surface, self.lang)
+        kind = "stop" if kind == "grammar" or (kind == "word" and self.is_light(folded)) else kind
+        self.denies = self.denies or self.words.denies(folded)
+        weight = WEIGHT_OF_LIMIT if kind == "ideographs" else WEIGHT[kind]
+        self.add(stem(folded, self.lang), surface, kind, weight, folded=folded, limit=limit)
+        self.first = False
+
+    def is_light(self, word: str) -> bool:
+        return self.words.denies(word) or self.words.bare(word) in self.rules.stop
 
     def mark(self, mark: str) -> None:
         if mark in _CLAUSE_MARKS:
