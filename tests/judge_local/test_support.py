@@ -266,3 +266,59 @@ def test_any_texts_give_a_finite_value_and_always_the_same(
 def test_a_huge_text_without_sentences_is_judged_too(text: str) -> None:
     # Patterns that try every start of a long word took minutes here.
     assert 0.0 <= verify(text, [text]).value <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("context", "right", "added"),
+    [
+        (
+            "The library opens at 10 and closes at 18. Entry is free for students.",
+            "The library opens at 10, closes at 18, and students get in for free.",
+            "The library opens at 10, closes at 18, and lends laptops.",
+        ),
+        (
+            "Employees receive 25 days of paid leave per year. Unused days expire in March.",
+            "Staff get 25 days of paid vacation a year, and unused days are lost in March.",
+            "Employees get 25 days of paid leave a year, and parents get five more.",
+        ),
+        (
+            "To reset your password, click 'Forgot password' and enter your email. A link is sent to you.",
+            "Click 'Forgot password', type in your email, and you will get a link.",
+            "Click 'Forgot password', type in your email, and call the support hotline.",
+        ),
+        (
+            "Аккумулятор работает 12 часов и заряжается за 90 минут.",
+            "Аккумулятор заряжается за 90 минут и держит заряд 12 часов.",
+            "Аккумулятор заряжается за 90 минут и подходит к другим моделям.",
+        ),
+        (
+            "Заказы дороже 3000 рублей доставляются бесплатно. Доставка занимает три дня.",
+            "Доставка занимает три дня, а заказы дороже 3000 рублей доставляют бесплатно.",
+            "Доставка занимает три дня, а посылки застрахованы.",
+        ),
+        (
+            "バッテリーは12時間持ち、90分で充電できます。",
+            "バッテリーは90分で充電でき、12時間使えます。",
+            "バッテリーは90分で充電でき、自分で交換できます。",
+        ),
+        (
+            "5000円以上の注文は送料無料です。配達には三日かかります。",
+            "配達には三日かかり、5000円以上の注文は送料がかかりません。",
+            "配達には三日かかり、荷物には保険が付きます。",
+        ),
+    ],
+)
+def test_a_clause_that_is_added_is_not_supported_by_the_rest(context: str, right: str, added: str) -> None:
+    assert verify(right, [context]).value >= 0.5 > verify(added, [context]).value
+
+
+def test_the_reason_names_the_clause_that_was_added() -> None:
+    found = verify(
+        "The ferry leaves at 8:00 and has a restaurant on board.", ["The ferry leaves at 8:00 from pier 4."]
+    )
+    assert found.reason == "chunk 1 says nothing of: restaurant, board"
+
+
+def test_what_something_is_not_adds_nothing() -> None:
+    known = "The keys lie in the tin box upstairs."
+    assert verify("The keys lie in the tin box upstairs, not on the hook.", [known]).value >= 0.5

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pytest_ragbench.judge.local.conflicts import conflicts
 from pytest_ragbench.judge.local.matching import match
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, analyse, analyse_chunk
-from pytest_ragbench.text import is_blank
+from pytest_ragbench.judge.local.words import words
+from pytest_ragbench.text import fold, is_blank
 
 # The formula: support = sigmoid(BIAS + sum of weight x signal), signals as explained in docs/local-judge.md.
 # BIAS and the weights of coverage, sentence, negation, hedge, replaced and personal are a rounded logistic
@@ -33,9 +34,14 @@ WEIGHTS = {
     "hedge": -1.5,  # the chunk says may, almost, plans to; the claim does not
     "replaced": -1.7,  # a word stands where the chunk has another one between the same neighbours
     "personal": -2.0,  # "I", "my": what no chunk says of the speaker
+    "addition": -1.0,  # a clause that the sentences have next to nothing of
 }
 
 
+NEXT_TO_NOTHING = 0.3
+"""Share of a clause's words that the sentences have, below which it is an addition."""
+_LEAST_CLAUSE = 1.0
+"""Weight of the words that a clause must have for that."""
 _ALL_WORDS = 0.999
 _MOST_STEEPNESS = 3.0
 ASKED = 0.4
@@ -144,6 +150,11 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "", asked_weight: float
     # (The opposite itself is missing from the coverage, so that there the bar is lower.)
     for name in ("negation", "contrast", "swap", "quantifier", "hedge", "replaced", "misplaced"):
         signals[name] *= min(1.0, max(0.0, (top - (0.25 if name == "contrast" else 0.5)) * 4))
+    added, clause = _addition(claim, weights, [max(row[s] for s in window) for row in scores])
+    # Of a claim that the chunk is not about, everything is added.
+    signals["addition"] = added * min(1.0, max(0.0, (top - 0.25) * 4))
+    if clause:
+        problems.append(("addition", f"says nothing of: {clause}"))
     signals = {"coverage": sum(best), "sentence": top} | signals
     missing = [
         term.text
@@ -161,9 +172,38 @@ def weigh(claim: Sentence, chunk: Chunk, question: str = "", asked_weight: float
     )
 
 
+def _addition(claim: Sentence, weights: Sequence[float], had: Sequence[float]) -> tuple[float, str]:
+    """(0..1, its words) of the clause whose words the chunk has least of: "it leaves at 8 and *has a restaurant*".
+
+    The first clause is what the others are added to, and "not on the hook" adds nothing. ``had``: how far the chunk
+    has each term of the claim.
+    """
+    rules = words(claim.lang)
+    clauses: dict[int, list[tuple[float, float]]] = {}
+    begun, denied = set(), set()
+    for term, weight, score in zip(claim.terms, weights, had, strict=True):
+        if term.content:
+            clauses.setdefault(term.clause, []).append((weight, score))
+        word = fold(term.text, claim.lang)
+        if term.clause not in begun and word not in rules.rules.joins:
+            begun.add(term.clause)
+            if rules.denies(word):
+                denied.add(term.clause)
+    shares = {
+        clause: sum(weight * score for weight, score in terms) / total
+        for clause, terms in list(clauses.items())[1:]
+        if clause not in denied and (total := sum(weight for weight, _ in terms)) >= _LEAST_CLAUSE
+    }
+    if not shares:
+        return 0.0, ""
+    least = min(shares, key=shares.__getitem__)
+    said = (term.text for term in claim.terms if term.content and term.clause == least)
+    return max(0.0, 1.0 - shares[least] / NEXT_TO_NOTHING), ", ".join(said)
+
+
 def _stands_in(claim: Sentence, chunk: Chunk) -> bool:
-    words = f" {_bare(claim)} "
-    return any(words in f" {_bare(part)} " for part in chunk.sentences)
+    said = f" {_bare(claim)} "
+    return any(said in f" {_bare(part)} " for part in chunk.sentences)
 
 
 def _bare(sentence: Sentence) -> str:
