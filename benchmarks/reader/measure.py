@@ -14,9 +14,9 @@ LEARNED
     what ``train.py`` wrote; of several (seeds) the mean probability is taken, or with ``--soup`` the mean weights
 
 A claim's probability is the highest over its best three windows of the chunks; an answer's is the mean over its
-claims. Columns: AUC of token overlap, of the rules (``score("faithfulness", sample, judge="local")``), of the
-reader, of the mean of both, and what that mean gains over the rules with a 95 % interval (paired bootstrap); then
-the same for the reader used only where the rules are unsure (.2 to .8), where the mean replaces their score.
+claims. How much the reader counts, and between which scores of the rules, is chosen on the half of the rows that the
+judge may be tuned on. Columns: AUC of token overlap, of the rules (``score("faithfulness", sample, judge="local")``),
+of the reader, of both mixed so, and what that gains over the rules with a 95 % interval (paired bootstrap).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import json
 import random
 import sys
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from pairs import Sources, normal
 from train import auc, judged
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from local_judge import overlap, overlap_tokens, rows_of, user_score
+from local_judge import in_view, overlap, overlap_tokens, rows_of, user_score
 
 from pytest_ragbench.judge.local import split_claims
 from pytest_ragbench.text.splitter import sentences as split_sentences
@@ -48,7 +49,8 @@ WINDOWS = 3
 LENGTH = 192
 """Tokens of a pair."""
 ROUNDS = 2000
-UNSURE = (0.2, 0.8)
+SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
+BANDS = ((0.0, 1.0), (0.05, 0.95), (0.1, 0.9), (0.2, 0.8), (0.3, 0.7))
 
 
 def further(sources: Sources, known: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
@@ -119,19 +121,45 @@ def gain(rules: list[float], both: list[float], labels: list[int]) -> tuple[floa
     return auc(both, labels) - auc(rules, labels), found[len(found) // 40], found[-len(found) // 40]
 
 
-def row_of(source: str, lang: str, rows: list[dict[str, Any]], readers: list[Reader], pieces: Pieces) -> str:
+@dataclass
+class Scored:
+    """The rows of a source that share a half, with what each way says of them."""
+
+    labels: list[int]
+    words: list[float]
+    rules: list[float]
+    reader: list[float]
+
+    def mixed(self, share: float, low: float, high: float) -> list[float]:
+        """The rules' scores, those between ``low`` and ``high`` with ``share`` of the reader's in them."""
+        return [
+            (1 - share) * a + share * b if low <= a <= high else a
+            for a, b in zip(self.rules, self.reader, strict=True)
+        ]
+
+
+def scored(rows: list[dict[str, Any]], readers: list[Reader], pieces: Pieces) -> Scored:
+    return Scored(
+        [int(row["label"]) for row in rows],
+        [overlap(row["answer"], row["contexts"]) for row in rows],
+        [user_score(row) or 0.0 for row in rows],
+        probabilities(readers, pieces, rows),
+    )
+
+
+def chosen(sources: list[Scored]) -> tuple[float, float, float]:
+    """(share, low, high) with the best mean AUC over the sources."""
+    ways = [(share, *band) for share in SHARES for band in BANDS]
+    return max(ways, key=lambda way: sum(auc(each.mixed(*way), each.labels) for each in sources))
+
+
+def line(source: str, half: str, found: Scored, way: tuple[float, float, float]) -> str:
     """A line of the table."""
-    labels = [int(row["label"]) for row in rows]
-    rules = [user_score(row) or 0.0 for row in rows]
-    alone = probabilities(readers, pieces, rows)
-    both = [(a + b) / 2 for a, b in zip(rules, alone, strict=True)]
-    unsure = [m if UNSURE[0] < a < UNSURE[1] else a for a, m in zip(rules, both, strict=True)]
-    words = [overlap(row["answer"], row["contexts"]) for row in rows]
-    cells = [f"{auc(values, labels):.3f}" for values in (words, rules, alone, both)]
-    for values in (both, unsure):
-        more, low, high = gain(rules, values, labels)
-        cells.append(f"{more:+.3f} [{low:+.3f}, {high:+.3f}]")
-    return f"| {source} | {lang} | {len(rows)} ({sum(labels)}) | {' | '.join(cells)} |"
+    mixed = found.mixed(*way)
+    cells = [f"{auc(each, found.labels):.3f}" for each in (found.words, found.rules, found.reader, mixed)]
+    more, low, high = gain(found.rules, mixed, found.labels)
+    count = f"{len(found.labels)} ({sum(found.labels)})"
+    return f"| {source} | {half} | {count} | {' | '.join(cells)} | {more:+.3f} [{low:+.3f}, {high:+.3f}] |"
 
 
 def main() -> None:
@@ -160,10 +188,18 @@ def main() -> None:
     groups = further(Sources(given.sources), known)
     for (_, source, lang), rows in rows_of(given.data, None).items():
         groups[source, lang] = rows
-    print("| source | lang | n (faithful) | overlap | rules | reader | mean of both | gain | where unsure |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    halves: dict[tuple[str, str, bool], Scored] = {}
     for (source, lang), rows in groups.items():
-        print(row_of(source, lang, rows, readers, pieces), flush=True)
+        for seen in (True, False):
+            part = [row for row in rows if in_view(row) is seen]
+            halves[source, lang, seen] = scored(part, readers, pieces)
+            print(f"{source}, {len(part)} rows", file=sys.stderr)
+    way = chosen([found for (_, _, seen), found in halves.items() if seen])
+    print(f"Share of the reader: {way[0]}, where the rules say {way[1]} to {way[2]}.\n")
+    print("| source | rows | n (faithful) | overlap | rules | reader | mixed | gain |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (source, lang, seen), found in halves.items():
+        print(line(f"{source} ({lang})", "in view" if seen else "held out", found, way), flush=True)
 
 
 if __name__ == "__main__":

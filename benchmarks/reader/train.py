@@ -33,7 +33,8 @@ SHARES = {"en": 0.38, "ru": 0.30, "ja": 0.32}
 DRAWN = 1024
 """Pairs drawn at once and put into batches of like length."""
 EASY = 72
-"""Tokens; pairs up to here are the only ones for the first fifth of the time."""
+"""Tokens; pairs up to here are the only ones for a share of the time."""
+EASY_SHARE = 0.2
 MOST = 144
 SMOOTHING = 0.05
 
@@ -86,9 +87,11 @@ class Pool:
         return taken
 
 
-def batches(pool: Pool, size: int, draw: random.Random, progress: Any) -> Iterator[list[Encoded]]:
+def batches(
+    pool: Pool, size: int, draw: random.Random, progress: Any, easy: float
+) -> Iterator[list[Encoded]]:
     while True:
-        drawn = sorted(pool.take(EASY if progress() < 0.2 else MOST), key=lambda each: len(each.row))
+        drawn = sorted(pool.take(EASY if progress() < easy else MOST), key=lambda each: len(each.row))
         parts = [drawn[at : at + size] for at in range(0, len(drawn), size)]
         draw.shuffle(parts)
         yield from parts
@@ -195,8 +198,9 @@ def main() -> None:
     say(
         f"{len(pairs)} pairs, {sum(p.numel() for p in learning) / 1e6:.1f} million weights learn; {vars(given)}"
     )
+    easy = EASY_SHARE if given.start is None else 0.0
     seen, loss_mean, measured_at = 0, 0.7, 0.0
-    for step, batch in enumerate(batches(Pool(pairs, rows, draw), given.batch, draw, progress)):
+    for step, batch in enumerate(batches(Pool(pairs, rows, draw), given.batch, draw, progress, easy)):
         done = progress()
         if done >= 1:
             break

@@ -22,6 +22,15 @@ from pytest_ragbench.judge.local import Part, answer_parts, is_abstention, split
         ("Согласно документации, возврат занимает 5 дней. Обращайтесь!", ["Возврат занимает 5 дней."]),
         ("はい、返金には5日かかります。お気軽にお問い合わせください。", ["返金には5日かかります。"]),
         ("Would you like to know more?", []),
+        # Where it says so is no part of what it says.
+        ("The ferry leaves at 8, according to the provided context.", ["The ferry leaves at 8."]),
+        ("The ferry leaves at 8, as stated in the second document.", ["The ferry leaves at 8."]),
+        ("Tickets cost 20 euros, which is mentioned in chunk 2.", ["Tickets cost 20 euros."]),
+        ("Паром отходит в 8:00, как указано в документе.", ["Паром отходит в 8:00."]),
+        ("Билет стоит 20 евро согласно предоставленному тексту.", ["Билет стоит 20 евро."]),
+        ("フェリーは8時に出る、と資料に書かれています。", ["フェリーは8時に出る。"]),
+        ("As stated in the document.", []),
+        ("The library lends documents on paper.", ["The library lends documents on paper."]),
     ],
 )
 def test_statements_are_kept_and_courtesies_are_not(answer: str, claims: list[str]) -> None:
@@ -76,6 +85,32 @@ def test_each_part_of_an_answer_is_told(answer: str, kinds: str) -> None:
 )  # fmt: skip
 def test_a_yes_or_no_claims_what_was_asked(answer: str, question: str, claims: list[str]) -> None:
     assert split_claims(answer, question) == claims
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim"),
+    [
+        ("The ferry leaves at 8, but I have no information about the return trip.", "The ferry leaves at 8"),
+        ("The ferry leaves at 8; however, the text does not say when it returns.", "The ferry leaves at 8"),
+        (
+            "Although the documents do not mention a return trip, the ferry leaves at 8.",
+            "The ferry leaves at 8.",
+        ),
+        ("Unfortunately, I can't find the price, but the ferry leaves at 8.", "the ferry leaves at 8."),
+        ("Паром отходит в 8:00, но в документах не сказано, когда он возвращается.", "Паром отходит в 8:00"),
+        ("Хотя в документах нет информации о возвращении, паром отходит в 8:00.", "Паром отходит в 8:00."),
+        ("フェリーは8時に出発しますが、帰りの時刻は資料に書かれていません。", "フェリーは8時に出発しますが"),
+    ],
+)
+def test_what_is_not_known_beside_a_claim_is_told_apart(answer: str, claim: str) -> None:
+    parts = answer_parts(answer, "When does the ferry leave?")
+    assert sorted(part.kind for part in parts) == ["claim", "refusal"]
+    assert [part.text for part in parts if part.kind == "claim"] == [claim]
+
+
+def test_what_is_said_of_the_documents_is_no_claim_beside_a_refusal() -> None:
+    [part] = answer_parts("The documents describe the ferry, but I could not find when it leaves.")
+    assert part.kind == "refusal"
 
 
 def test_a_yes_to_no_question_is_a_greeting() -> None:

@@ -38,6 +38,13 @@ class ClaimRules:
 
     openers: tuple[str, ...] = ()
     """What says where an answer comes from or how sure it is, not what it says. Taken off, repeatedly."""
+    closers: tuple[str, ...] = ()
+    """The same at the end of a statement."""
+    sources: tuple[str, ...] = ()
+    """Words for what an answer is made from: what is said of it is no claim about the subject."""
+    turns: tuple[str, ...] = ()
+    """What joins a statement and the saying that more is not known: "..., but the text does not say when". A group
+    is what is cut out, else the whole."""
     fillers: tuple[str, ...] = ()
     """Whole sentences that make no statement about the subject."""
     affirmatives: tuple[str, ...] = ()
@@ -56,6 +63,19 @@ class ClaimRules:
     @cached_property
     def opener(self) -> re.Pattern[str]:
         return re.compile(f"^(?:{'|'.join(self.openers) or '(?!)'})", re.IGNORECASE)
+
+    @cached_property
+    def closer(self) -> re.Pattern[str]:
+        """With the mark that ends the sentence as its group."""
+        return re.compile(rf"(?:{'|'.join(self.closers) or '(?!)'})(\W*)$", re.IGNORECASE)
+
+    @cached_property
+    def source(self) -> re.Pattern[str]:
+        return re.compile("|".join(self.sources) or "(?!)", re.IGNORECASE)
+
+    @cached_property
+    def turn(self) -> re.Pattern[str]:
+        return re.compile("|".join(self.turns) or "(?!)", re.IGNORECASE)
 
     @cached_property
     def filler(self) -> re.Pattern[str]:
@@ -114,8 +134,9 @@ def answer_parts(answer: str, question: str = "") -> list[Part]:
     """All of ``answer``, in order and without repetitions: claims, and what is none.
 
     Sentences and list items; coordinated clauses only where each has its own subject and enough words. "According
-    to the documentation" is taken off. A yes or no to ``question`` claims what was asked: its text is the word, a
-    colon and the question. Whatever holds a number, an address or a name of its own is a claim, however polite.
+    to the documentation" is taken off, and what says that more is not known is told apart. A yes or no to
+    ``question`` claims what was asked: its text is the word, a colon and the question. Whatever holds a number, an
+    address or a name of its own is a claim, however polite.
     """
     known = rules(ClaimRules, language_to_read(answer))
     parts: list[Part] = []
@@ -134,7 +155,8 @@ def answer_parts(answer: str, question: str = "") -> list[Part]:
             sentence = _capital(rest)
         for piece in _without_question(sentence, known):
             for clause in _clauses(piece, known):
-                parts += _read(_strip_openers(clause, known), known)
+                for told in _beside_refusal(clause, known):
+                    parts += _read(_bare(told, known), known)
     claimed = any(part.kind == "claim" for part in parts)
     if closed and not claimed and (said := _answered_without_word(given, known)):
         # "It is.", "You can't.": words without content answer the question too.
@@ -237,6 +259,31 @@ def _measures(statement: str) -> bool:
         for number in analyse(statement).numbers
         if number.firm
     )
+
+
+def _beside_refusal(clause: str, known: ClaimRules) -> list[str]:
+    """The clause; where a part of it states something and the other that more is not known, both."""
+    for turn in known.turn.finditer(clause):
+        start, end = turn.span(turn.lastindex or 0)
+        parts = clause[:start].strip(" ,、"), clause[end:]
+        refused = [is_abstention(part) for part in parts]
+        stated = parts[refused.index(False)] if any(refused) and not all(refused) else ""
+        if stated and _states(stated) and not known.source.search(stated) and not is_courtesy(stated):
+            return [part if refuses else _capital(part) for part, refuses in zip(parts, refused, strict=True)]
+    return [clause]
+
+
+def _states(text: str) -> bool:
+    sentence = analyse(text)
+    return len(sentence.content) >= 3 or (len(sentence.content) == 2 and bool(sentence.numbers))
+
+
+def _bare(sentence: str, known: ClaimRules) -> str:
+    """The sentence without what says where it comes from."""
+    rest = _strip_openers(sentence, known)
+    while (match := known.closer.search(rest)) and analyse(rest[: match.start()]).content:
+        rest = rest[: match.start()].rstrip(" ,、") + match.group(match.lastindex or 0)
+    return rest
 
 
 def _strip_openers(sentence: str, known: ClaimRules) -> str:

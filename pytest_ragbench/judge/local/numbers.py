@@ -33,6 +33,8 @@ _IN_BASE_UNITS: Mapping[str, tuple[str, float]] = {
 }  # fmt: skip
 """Unit to the one that it can be counted in, and how many of that it is. Months are left out: their
 numbers are those of the calendar, too."""
+_OCLOCK = "oclock"
+"""Unit of a time of day."""
 _LONGEST_UNIT = 7
 """Letters of the longest unit that is written in one run with what follows."""
 
@@ -130,7 +132,7 @@ class Number:
 
     def _on_clock(self, other: Number) -> bool:
         """5 p.m. for the 5 of "from 9 to 5", which does not name the half of the day; not for 5:00."""
-        if {self.clock, other.clock} != {"12", ""} or self.unit or other.unit:
+        if {self.clock, other.clock} != {"12", ""} or {self.unit, other.unit} - {"", _OCLOCK}:
             return False
         named, bare = (self, other) if self.clock else (other, self)
         return any(value - 12 in bare.readings for value in named.readings if value >= 13)
