@@ -153,7 +153,7 @@ def chosen(sources: list[Scored]) -> tuple[float, float, float]:
     return max(ways, key=lambda way: sum(auc(each.mixed(*way), each.labels) for each in sources))
 
 
-def line(source: str, half: str, found: Scored, way: tuple[float, float, float]) -> str:
+def table_line(source: str, half: str, found: Scored, way: tuple[float, float, float]) -> str:
     """A line of the table."""
     mixed = found.mixed(*way)
     cells = [f"{auc(each, found.labels):.3f}" for each in (found.words, found.rules, found.reader, mixed)]
@@ -199,7 +199,9 @@ def main() -> None:
     print("| source | rows | n (faithful) | overlap | rules | reader | mixed | gain |")
     print("|---|---|---|---|---|---|---|---|")
     for (source, lang, seen), found in halves.items():
-        print(line(f"{source} ({lang})", "in view" if seen else "held out", found, way), flush=True)
+        if len(set(found.labels)) < 2:
+            continue
+        print(table_line(f"{source} ({lang})", "in view" if seen else "held out", found, way), flush=True)
 
 
 if __name__ == "__main__":
