@@ -41,7 +41,7 @@ class ClaimRules:
     closers: tuple[str, ...] = ()
     """The same at the end of a statement."""
     sources: tuple[str, ...] = ()
-    """Words for what an answer is made from: what is said of it is no claim about the subject."""
+    """Words for what an answer is made from: a statement about it isn't one about the subject."""
     turns: tuple[str, ...] = ()
     """What joins a statement and the saying that more is not known: "..., but the text does not say when". A group
     is what is cut out, else the whole."""

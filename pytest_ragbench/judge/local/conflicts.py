@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pytest_ragbench.judge.local.contrasts import Contrasts, contrasts, first
 from pytest_ragbench.judge.local.matching import agree, pairs_of, same
-from pytest_ragbench.judge.local.numbers import Number
+from pytest_ragbench.judge.local.quantities import Number
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term, analyse
 from pytest_ragbench.judge.local.words import words
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from pytest_ragbench.judge.local.contrasts import contrasts
 from pytest_ragbench.judge.local.kinds import Lines, Meaning, Named, run_kinds, word_kinds
-from pytest_ragbench.judge.local.numbers import Number, numbers
+from pytest_ragbench.judge.local.numbers import numbers
+from pytest_ragbench.judge.local.quantities import Number
 from pytest_ragbench.judge.local.words import with_life_dates, words
 from pytest_ragbench.text import fold, language_to_read, sentences, stem
 
