@@ -30,6 +30,9 @@ from pytest_ragbench.judge.local import Part, answer_parts, is_abstention, split
         ("Билет стоит 20 евро согласно предоставленному тексту.", ["Билет стоит 20 евро."]),
         ("フェリーは8時に出る、と資料に書かれています。", ["フェリーは8時に出る。"]),
         ("As stated in the document.", []),
+        ("The documents state that tickets cost 20 euros.", ["Tickets cost 20 euros."]),
+        ("In the first document it says that tickets cost 20 euros.", ["Tickets cost 20 euros."]),
+        ("Как следует из текста, билет стоит 20 евро.", ["Билет стоит 20 евро."]),
         ("The library lends documents on paper.", ["The library lends documents on paper."]),
     ],
 )

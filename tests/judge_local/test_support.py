@@ -322,3 +322,43 @@ def test_the_reason_names_the_clause_that_was_added() -> None:
 def test_what_something_is_not_adds_nothing() -> None:
     known = "The keys lie in the tin box upstairs."
     assert verify("The keys lie in the tin box upstairs, not on the hook.", [known]).value >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("context", "right", "other"),
+    [
+        (
+            "The Plus plan costs 12 euros per month and includes 50 GB of storage.",
+            "The Plus plan costs 12 euros per month.",
+            "The Basic plan costs 12 euros per month.",
+        ),
+        (
+            "Тариф «Плюс» стоит 300 рублей в месяц и включает 50 ГБ хранилища.",
+            "Тариф «Плюс» стоит 300 рублей ежемесячно.",
+            "Тариф «Базовый» стоит 300 рублей в месяц.",
+        ),
+        (
+            "プラスプランは月額1200円で、50GBのストレージが含まれます。",
+            "プラスプランは月額1200円です。",
+            "ベーシックプランは月額1200円です。",
+        ),
+    ],
+)
+def test_another_name_is_another_thing_in_a_part_of_a_sentence(context: str, right: str, other: str) -> None:
+    assert verify(right, [context]).value >= 0.5 > verify(other, [context]).value
+
+
+@pytest.mark.parametrize(
+    ("claim", "context", "supported"),
+    [
+        (
+            "You pay 12 euros each month.",
+            "The Plus plan costs 12 euros per month, and you pay it each month.",
+            True,
+        ),
+        ("The city opens a library.", "The city plans to open a library.", False),
+        ("The team won the cup.", "The team hopes to win the cup.", False),
+    ],
+)
+def test_a_plan_is_a_hedge_before_what_is_planned_only(claim: str, context: str, supported: bool) -> None:
+    assert (verify(claim, [context]).value >= 0.5) is supported

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_ragbench.judge.local.contrasts import Contrasts, contrasts, first
+from pytest_ragbench.judge.local.contrasts import Contrasts, contrasts
 from pytest_ragbench.judge.local.matching import agree, pairs_of, same
+from pytest_ragbench.judge.local.qualifiers import dropped_hedge, other_quantifier
 from pytest_ragbench.judge.local.quantities import Number
 from pytest_ragbench.judge.local.terms import Chunk, Sentence, Term, analyse
 from pytest_ragbench.judge.local.words import words
@@ -71,22 +72,18 @@ def conflicts(
     if swapped is not None:
         problems.append(("swap", f"has {swapped[0]} and {swapped[1]} the other way round"))
 
-    quantifier = _quantifier(claim, source, known)
+    quantifier = other_quantifier(claim, source, known)
     signals["quantifier"] = float(quantifier is not None)
     if quantifier is not None:
         problems.append(("quantifier", quantifier))
 
-    hedged = _hedged(claim, source, matched, known)
-    signals["hedge"] = float(hedged is not None)
-    if hedged is not None:
-        problems.append(("hedge", f"is less sure ({hedged})"))
+    hedge = dropped_hedge(claim, source, matched, known)
+    signals["hedge"] = hedge[1] if hedge is not None else 0.0
+    if hedge is not None:
+        problems.append(("hedge", f"is less sure ({hedge[0]})"))
 
-    replaced = _replaced(claim, source, matched)
-    taken = {other.index for _, other in matched if other is not None}
-    weight = sum(term.weight for term in source.content)
-    close = sum(term.weight for term in source.content if term.index in taken) / weight if weight else 0.0
-    signals["replaced"] = min(2, len(replaced)) * min(1.0, max(0.0, 2 * close - 1))
-    problems += [("replaced", f"says {theirs} where the claim says {mine}") for mine, theirs in replaced]
+    signals["replaced"], others = _replacements(claim, source, matched)
+    problems += others
 
     personal = (
         any(t.key in known.rules.speaker for t in claim.terms) and not known.rules.speakers & source.words
@@ -317,46 +314,6 @@ def _order_tells(a: Term, b: Term, a2: Term, b2: Term, known: Contrasts) -> bool
     )
 
 
-def _quantifier(claim: Sentence, source: Sentence, known: Contrasts) -> str | None:
-    """All where the sentence says some, only where it does not say so."""
-    rules = known.rules
-    mine = {term.key for term in claim.terms} | claim.words
-    theirs = {term.key for term in source.terms} | source.words
-    # A chunk that says both "all" and "some" decides nothing here.
-    universal = _said(claim, known.universal, rules.universal_pieces)
-    if universal and not known.universal & theirs and not first(rules.universal_pieces, source.folded):
-        partial = _said(source, known.partial, rules.partial_pieces)
-        if partial and not known.partial & mine and not first(rules.partial_pieces, claim.folded):
-            return f"says {partial}, not {universal}"
-    only = next(iter(sorted(rules.exclusive & mine)), None) or known.exclusive_piece(claim.folded)
-    if only and not rules.exclusive & theirs and not first(rules.exclusive_pieces, source.folded):
-        return f"does not say {only}"
-    return None
-
-
-def _said(sentence: Sentence, stems: frozenset[str], pieces: Sequence[str]) -> str | None:
-    """The first word of the sentence with one of the stems, or else the first of the pieces that it has."""
-    return next((t.text for t in sentence.terms if t.key in stems), None) or first(pieces, sentence.folded)
-
-
-def _hedged(
-    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]], known: Contrasts
-) -> str | None:
-    """A word like "may" or "almost" in the clause that the claim repeats without it."""
-    rules = known.rules
-    forms = {form for term in claim.terms for form in (term.key, term.folded)}
-    if forms & known.hedges or forms & rules.able or first(rules.hedge_pieces, claim.folded):
-        return None
-    clauses = [other.clause for _, other in matched if other is not None]
-    for place, term in enumerate(source.terms, start=1):
-        if place < len(source.terms) and source.terms[place].text.casefold() in rules.after_hedge:
-            continue  # "may not" forbids
-        hedge = term.key in known.hedges or term.folded in known.hedges
-        if hedge and clauses.count(term.clause) * 2 > len(clauses):
-            return term.text
-    return first(rules.hedge_pieces, source.folded)
-
-
 def _misplaced(claim: Sentence, source: Sentence, known: Contrasts) -> tuple[str, str] | None:
     """A number or name of the claim, and the one that stands in its place where the sentence has both.
 
@@ -441,9 +398,36 @@ def _year(number: Number) -> bool:
     return 1000 <= max(number.readings) <= 2100
 
 
+def _replacements(
+    claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
+) -> tuple[float, list[tuple[str, str]]]:
+    """Signal and problems of the words that stand where the sentence has another one."""
+    replaced = _replaced(claim, source, matched)
+    taken = {other.index for _, other in matched if other is not None}
+    # Only a sentence that says little else is about the same; the more so, the less it says.
+    close = max(0.0, 2 * _share(source.content, taken) - 1)
+    # But another name makes another thing of it, whatever the sentence goes on to say.
+    near = _share([t for t in source.content if taken and min(taken) - 1 <= t.index <= max(taken)], taken)
+    shares = [near if _is_named(mine) and _is_named(theirs) else close for mine, theirs in replaced]
+    problems = [
+        ("replaced", f"says {theirs.text} where the claim says {mine.text}") for mine, theirs in replaced
+    ]
+    return min(2.0, sum(shares)), problems
+
+
+def _share(terms: Sequence[Term], taken: set[int]) -> float:
+    """How much of the terms the claim has, too, by weight."""
+    weight = sum(term.weight for term in terms)
+    return sum(term.weight for term in terms if term.index in taken) / weight if weight else 0.0
+
+
+def _is_named(term: Term) -> bool:
+    return term.kind in ("name", "loanword") or term.quoted or term.text[:1].isupper()
+
+
 def _replaced(
     claim: Sentence, source: Sentence, matched: list[tuple[Term, Term | None]]
-) -> list[tuple[str, str]]:
+) -> list[tuple[Term, Term]]:
     """Words of the claim whose neighbours match a place where the sentence has another word."""
     taken = {other.index for _, other in matched if other is not None}
     places = {term.index: place for place, term in enumerate(source.content)}
@@ -468,7 +452,7 @@ def _replaced(
             if t.index not in taken and t.kind != "grammar" and not (term.limit and t.limit)
         ]  # fmt: skip
         if free:
-            found.append((term.text, free[0].text))
+            found.append((term, free[0]))
     return found
 
 

@@ -14,7 +14,7 @@ from pytest_ragbench.languages import rules
 from pytest_ragbench.text import stem
 
 if TYPE_CHECKING:
-    from pytest_ragbench.judge.local.terms import Sentence
+    from pytest_ragbench.judge.local.terms import Sentence, Term
 
 
 _SHORTEST_STEM = 2
@@ -51,6 +51,11 @@ class ContrastRules:
     hedge_pieces: tuple[str, ...] = ()
     after_hedge: frozenset[str] = frozenset()
     """Words after which it is none: "may not" forbids."""
+    intentions: frozenset[str] = frozenset()
+    """Forms that weaken a statement only before one of ``after_intention``: "plans to", but not "the plan"."""
+    after_intention: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+    """Forms that weaken a statement less than that: "if", of what holds mostly."""
     able: frozenset[str] = frozenset()
     """A claim with one of these is as careful as one with a hedge."""
     roles: frozenset[str] = frozenset()
@@ -107,7 +112,7 @@ class Contrasts:
                 self.synonyms[each] = self.synonyms.get(each, frozenset()) | {line}
         self.universal = _stems(rules.universal, lang)
         self.partial = _stems(rules.partial, lang)
-        self.hedges = rules.hedge_forms | _stems(rules.hedges, lang)
+        self.hedges = rules.hedge_forms | rules.conditions | _stems(rules.hedges, lang)
         self.roles = rules.roles | {""}
         self._doers = _endings(rules.doer_and_deed)
         self._doers_in_passive = _endings(rules.doer_in_passive)
@@ -134,8 +139,18 @@ class Contrasts:
 
     def hedged(self, sentence: Sentence) -> bool:
         """Whether the sentence weakens what it states, or says under which condition it holds."""
-        forms = {form for term in sentence.terms for form in (term.key, term.folded)}
-        return bool(forms & self.hedges) or first(self.rules.hedge_pieces, sentence.folded) is not None
+        return bool(self.hedges_in(sentence)) or first(self.rules.hedge_pieces, sentence.folded) is not None
+
+    def hedges_in(self, sentence: Sentence) -> list[Term]:
+        """The words that weaken it."""
+        found = []
+        for place, term in enumerate(sentence.terms, start=1):
+            follows = sentence.terms[place].text.casefold() if place < len(sentence.terms) else ""
+            weak = not self.hedges.isdisjoint((term.key, term.folded))
+            meant = term.folded in self.rules.intentions and follows in self.rules.after_intention
+            if meant or (weak and follows not in self.rules.after_hedge):
+                found.append(term)
+        return found
 
     def turned(self, mine: str, theirs: str) -> int:
         """1 where two forms of a word make ``mine`` the doer and ``theirs`` the one it is done to, -1 for the other

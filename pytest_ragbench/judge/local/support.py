@@ -14,7 +14,7 @@ from pytest_ragbench.judge.local.words import words
 from pytest_ragbench.text import fold, is_blank
 
 # The formula: support = sigmoid(BIAS + sum of weight x signal), signals as explained in docs/local-judge.md.
-# BIAS and the weights of coverage, sentence, negation, hedge, replaced and personal are a rounded logistic
+# BIAS and the weights of coverage, sentence, negation, replaced and personal are a rounded logistic
 # fit to labelled answers. Those of the other facts are set by hand, so that one wrong fact outweighs full
 # coverage (BIAS + 4.2 + 2.0 = 2.2): the labelled answers hold too few of them to fit.
 BIAS = -4.0
@@ -31,7 +31,7 @@ WEIGHTS = {
     "contrast": -2.5,  # opposites and exclusive values (before/after, red/blue)
     "swap": -4.5,  # the same words in each other's roles
     "quantifier": -2.5,  # all where the chunk says some; only where it does not
-    "hedge": -1.5,  # the chunk says may, almost, plans to; the claim does not
+    "hedge": -2.5,  # the chunk says may, almost, plans to; the claim does not
     "replaced": -1.7,  # a word stands where the chunk has another one between the same neighbours
     "personal": -2.0,  # "I", "my": what no chunk says of the speaker
     "addition": -1.0,  # a clause that the sentences have next to nothing of
