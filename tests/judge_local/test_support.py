@@ -351,14 +351,18 @@ def test_another_name_is_another_thing_in_a_part_of_a_sentence(context: str, rig
 @pytest.mark.parametrize(
     ("claim", "context", "supported"),
     [
-        (
-            "You pay 12 euros each month.",
-            "The Plus plan costs 12 euros per month, and you pay it each month.",
-            True,
-        ),
+        ("The plan costs 12 euros.", "The plan costs 12 euros and can be cancelled.", True),
+        ("Probation lasts six months.", "Staff may work at home after a probation of six months.", True),
+        ("Up to two days a week.", "Staff may work at home up to two days a week.", True),
         ("The city opens a library.", "The city plans to open a library.", False),
         ("The team won the cup.", "The team hopes to win the cup.", False),
     ],
 )
-def test_a_plan_is_a_hedge_before_what_is_planned_only(claim: str, context: str, supported: bool) -> None:
+def test_a_hedge_weakens_what_follows_it(claim: str, context: str, supported: bool) -> None:
     assert (verify(claim, [context]).value >= 0.5) is supported
+
+
+def test_what_is_counted_is_not_what_is_measured() -> None:
+    known = "回数券は六枚つづりで、有効期間は三か月です。"
+    assert verify("三か月です。", [known]).value >= 0.5 > verify("六か月です。", [known]).value
+    assert verify("6枚つづりです。", [known]).value >= 0.5

@@ -55,7 +55,7 @@ class ContrastRules:
     """Forms that weaken a statement only before one of ``after_intention``: "plans to", but not "the plan"."""
     after_intention: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
-    """Forms that weaken a statement less than that: "if", of what holds mostly."""
+    """Forms that weaken a statement less: "if", of what holds mostly."""
     able: frozenset[str] = frozenset()
     """A claim with one of these is as careful as one with a hedge."""
     roles: frozenset[str] = frozenset()

@@ -42,9 +42,13 @@ def dropped_hedge(
     careful = forms & (known.hedges | rules.able) or known.hedges_in(claim)
     if careful or first(rules.hedge_pieces, claim.folded):
         return None
-    clauses = [other.clause for _, other in matched if other is not None]
+    repeated = [other for _, other in matched if other is not None]
+    clauses = [other.clause for other in repeated]
     for term in known.hedges_in(source):
-        if clauses.count(term.clause) * 2 > len(clauses):
+        # What it weakens may be nothing that the claim says: "may work at home after a probation of six months".
+        weakened = next((t for t in source.content if t.index > term.index), None)
+        said = weakened is None or any(other.index == weakened.index for other in repeated)
+        if said and clauses.count(term.clause) * 2 > len(clauses):
             return term.text, CONDITION if term.folded in rules.conditions else 1.0
     piece = first(rules.hedge_pieces, source.folded)
     return (piece, 1.0) if piece is not None else None
