@@ -65,6 +65,8 @@ class Fetcher:
         if call.scope == "none":
             return await self._fetch_unshared(call, read, send)
         running, coordinator, ahead = self._running, self._coordinator, looking_ahead.get()
+        if ahead and running.draining:
+            raise asyncio.CancelledError
         identity = identity_of(call, self._run_id)
         digest = digest_of_text(identity)
         guessed = None if ahead else await self._prefetched(digest)

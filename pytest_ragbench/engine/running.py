@@ -39,10 +39,14 @@ class Flight:
         finally:
             self._waiters -= 1
             if not self._waiters:
-                self.abandoned = True
-                if not self._task.done():
-                    self.give_up()
-                    self._task.cancel()
+                self.abandon()
+
+    def abandon(self) -> None:
+        """End the fetch, and let others have it."""
+        self.abandoned = True
+        if not self._task.done():
+            self.give_up()
+            self._task.cancel()
 
 
 class Running:
@@ -57,6 +61,7 @@ class Running:
         self.sending: dict[str, CountingSender] = {}
         self.prefetched = Prefetched()
         self.closers: list[AsyncCallable] = []
+        self.draining = False
 
     def launch(self, digest: str, work: Coroutine[Any, Any, Obtained[Any]], ahead: bool) -> Flight:
         task = self.thread.loop.create_task(work)
@@ -75,8 +80,15 @@ class Running:
         return flight
 
     async def drain(self) -> None:
-        out = [self.flights[digest] for digest, sender in self.sending.items() if sender.out]
-        await asyncio.gather(*(flight.join() for flight in out), return_exceptions=True)
+        """Wait for the requests that are out; no guess sends another one from now on."""
+        self.draining = True
+        out = {digest for digest, sender in self.sending.items() if sender.out}
+        for digest, flight in list(self.flights.items()):
+            # One that goes out while the others are waited for would be cut off on its way, and asked again elsewhere.
+            if flight.ahead and digest not in out:
+                flight.abandon()
+        landing = [self.flights[digest].join() for digest in out]
+        await asyncio.gather(*landing, return_exceptions=True)
 
     def close(self) -> None:
         with suppress(Exception):  # a client that won't close must not keep the run from ending
