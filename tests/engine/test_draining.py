@@ -31,7 +31,8 @@ def test_a_guess_that_is_not_out_is_left_to_the_other_worker(make_team: MakeTeam
         await asyncio.sleep(0.1)
         service.open.set()
         await draining
-        return await asyncio.gather(*guesses, return_exceptions=True)
+        ended: list[Any] = await asyncio.gather(*guesses, return_exceptions=True)
+        return ended
 
     async def drained() -> None:
         assert one._running is not None
