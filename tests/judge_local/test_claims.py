@@ -37,6 +37,12 @@ from pytest_ragbench.judge.local import Part, answer_parts, is_abstention, split
         ("規約によると、料金は20ユーロです。", ["料金は20ユーロです。"]),
         ("Как следует из текста, билет стоит 20 евро.", ["Билет стоит 20 евро."]),
         ("The library lends documents on paper.", ["The library lends documents on paper."]),
+        # What something costs per document or is based on is what is said.
+        ("A copy costs 5 euros per document.", ["A copy costs 5 euros per document."]),
+        ("The decision is based on the documents.", ["The decision is based on the documents."]),
+        ("Salaries are set according to the contract.", ["Salaries are set according to the contract."]),
+        ("Решение принято на основании документов.", ["Решение принято на основании документов."]),
+        ("The ferry leaves at 8, based on the documents.", ["The ferry leaves at 8."]),
     ],
 )
 def test_statements_are_kept_and_courtesies_are_not(answer: str, claims: list[str]) -> None:

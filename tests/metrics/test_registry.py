@@ -132,7 +132,7 @@ def test_families_may_be_imported_again() -> None:
     """As after a run of pytester's in one process, which takes what it imported out of sys.modules again."""
     script = (
         "import sys\n"
-        "from pytest_ragbench.metrics.registry import all_metrics, find\n"
+        "from pytest_ragbench.metrics.registry import all_metrics\n"
         "before = set(sys.modules)\n"
         "known = set(all_metrics())\n"
         "again = [name for name in sys.modules if name not in before and name.startswith('pytest_ragbench.metrics.')]\n"

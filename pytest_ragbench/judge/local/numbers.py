@@ -157,10 +157,8 @@ class _Notation:
                 hours = float(named["hour"])
                 if halves := named.get("am") or named.get("pm"):
                     hours = hours % 12 + (12 if named.get("pm") else 0)
-                hours += (
-                    float(named.get("minute") or named.get("minutes") or (30 if named.get("half") else 0))
-                    / 60
-                )
+                minutes = named.get("minute") or (30 if named.get("half") else 0)
+                hours += float(minutes) / 60
                 readings, clock = frozenset({hours}), "12" if halves else "24"
                 found.append(Number(readings, "", match.start(), match.end(), match.group(), clock=clock))
         return found
