@@ -45,10 +45,11 @@ def dropped_hedge(
     repeated = [other for _, other in matched if other is not None]
     clauses = [other.clause for other in repeated]
     for term in known.hedges_in(source):
+        condition = term.folded in rules.conditions
         # What it weakens may be nothing that the claim says: "may work at home after a probation of six months".
         weakened = next((t for t in source.content if t.index > term.index), None)
         said = weakened is None or any(other.index == weakened.index for other in repeated)
-        if said and clauses.count(term.clause) * 2 > len(clauses):
-            return term.text, CONDITION if term.folded in rules.conditions else 1.0
+        if (said or condition) and clauses.count(term.clause) * 2 > len(clauses):
+            return term.text, CONDITION if condition else 1.0
     piece = first(rules.hedge_pieces, source.folded)
     return (piece, 1.0) if piece is not None else None
